@@ -53,8 +53,7 @@ void read_dynamomq(const Item& item) {
 
 void read_leased(const Item& item) {
   const auto candidate = leased::Candidate::of(item);
-  static_cast<void>(candidate.is_due(candidate.due_at()));
-  static_cast<void>(candidate.state(queue::Half::standard).is_suspect());
+  static_cast<void>(candidate.state.is_suspect());
   static_cast<void>(leased::next_version(leased::version_of(item)));
   static_cast<void>(leased::oddity_of(item));
   static_cast<void>(leased::native_of(item));

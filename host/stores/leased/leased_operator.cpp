@@ -31,6 +31,7 @@ constexpr std::size_t kMostBytes = 3'000'000;
 constexpr std::int64_t kMostAPage = 1'000;
 constexpr char kForward = 'f';
 constexpr char kBackward = 'b';
+constexpr std::size_t kCursorDigits = 4;  // that tell the lists of other queues from it
 constexpr std::string_view kDigits = "0123";
 
 // What sorts behind every key of a priority: its digit's keys are of digits and capital letters.
@@ -43,30 +44,37 @@ struct RecordPosition {
   char digit = '0';  ///< of its priority
   std::uint32_t shard = 0;
 
-  static RecordPosition of(const Place& place) {
-    const auto partition = parse_partition(place.partition);
-    const bool ours = place.sort.size() > 1;
-    return {.time = ours ? place.sort.substr(1) : place.sort,
-            .digit = place.sort.empty() ? '0' : place.sort.front(),
-            .shard = partition ? partition->shard : 0};
+  static RecordPosition of(const std::string& sort, std::uint32_t shard) {
+    const bool ours = sort.size() > 1;
+    return {.time = ours ? sort.substr(1) : sort, .digit = sort.empty() ? '0' : sort.front(), .shard = shard};
+  }
+  static RecordPosition of(const dynamo::Item& item) {
+    const Place place = Place::of(item);
+    return of(place.sort, parse_partition(place.partition).value_or(Partition{}).shard);
   }
   friend auto operator<=>(const RecordPosition&, const RecordPosition&) = default;
 };
 
+/// What the cursors of such a list begin with.
+std::string cursor_mark(const QueueAddress& address, bool newest_first) {
+  std::string mark(1, newest_first ? kBackward : kForward);
+  owned::append_digits(mark, table::stable_hash(owned::half_name(address)), kCursorDigits);
+  return mark;
+}
+
 /// A place in a list, as opaque text; it leads on although what lay there is gone.
-std::string encode_cursor(const RecordPosition& last, bool newest_first) {
-  return std::string(1, newest_first ? kBackward : kForward) + made_id(last.digit + last.time, last.shard);
+std::string encode_cursor(const RecordPosition& last, std::string mark) {
+  return std::move(mark) + made_id(last.digit + last.time, last.shard);
 }
 
 /// ErrorCode::invalid for what is no cursor of such a list.
-Result<RecordPosition> decode_cursor(std::string_view cursor, bool newest_first) {
-  const bool ours = !cursor.empty() && cursor.front() == (newest_first ? kBackward : kForward);
-  const auto keys = ours ? listed_keys(cursor.substr(1)) : std::nullopt;
+Result<RecordPosition> decode_cursor(std::string_view cursor, std::string_view mark) {
+  const auto keys = cursor.starts_with(mark) ? listed_keys(cursor.substr(mark.size())) : std::nullopt;
   if (!keys || keys->first.size() > 1024 || keys->second >= kMostShards) {
     return Error(ErrorCode::invalid,
                  "the cursor is not one that such a list has given; leave it out to begin at the start");
   }
-  return RecordPosition::of({partition_of("q", Half::standard, keys->second), keys->first});
+  return RecordPosition::of(keys->first, keys->second);
 }
 
 /// Reads one half of a queue across its shards.
@@ -109,7 +117,7 @@ class HalfReader {
         if (stream.items.empty()) {
           continue;
         }
-        RecordPosition position = RecordPosition::of(Place::of(stream.items.front()));
+        RecordPosition position = RecordPosition::of(stream.items.front());
         if (next == nullptr || (look_.newest_first ? position > best : position < best)) {
           next = &stream;
           best = std::move(position);
@@ -145,11 +153,9 @@ class HalfReader {
  private:
   /// The records of one priority in one shard, as far as they have been read.
   struct Stream {
-    std::uint32_t shard = 0;
-    char digit = '0';
+    dynamo::QueryRequest query;  ///< for those that follow
     std::deque<dynamo::Item> items{};
-    bool done = false;                        // nothing lies behind what has been read
-    std::optional<std::string> read_up_to{};  // the sort key
+    bool done = false;  ///< none follow
   };
 
   dynamo::QueryRequest query_of(std::uint32_t shard) const {
@@ -160,75 +166,65 @@ class HalfReader {
     query.forward = !look_.newest_first;
     return query;
   }
+  dynamo::QueryRequest query_of(std::uint32_t shard, char digit) const {
+    dynamo::QueryRequest query = query_of(shard);
+    std::string low(1, digit);
+    std::string high = low + kBeyond;
+    if (look_.after) {
+      (look_.newest_first ? high : low) = digit + look_.after->time;
+    }
+    limit_range(query, low, high);
+    query.limit = std::min<std::int64_t>(static_cast<std::int64_t>(look_.limit) + 2, kMostAPage);
+    return query;
+  }
   Result<dynamo::Page> ask(const dynamo::QueryRequest& query) const {
     return table::checked(queue_.place, queue_.parts.client.query(query, deadline_));
   }
 
   // All of a shard in one query, where there are no more than are wanted.
   Result<void> open_shard(std::uint32_t shard) {
-    std::vector<Stream> opened;
+    std::map<char, Stream> opened;
     for (const char digit : kDigits) {
-      opened.push_back({.shard = shard, .digit = digit});
+      opened[digit].query = query_of(shard, digit);
     }
     if (!look_.after) {
       dynamo::QueryRequest query = query_of(shard);
       query.limit = std::min<std::int64_t>(static_cast<std::int64_t>(look_.limit) + 1, kMostAPage);
       SLUICE_TRY(page, ask(query));
-      const bool whole = page->last_evaluated_key.empty();
-      char last = '\0';
       for (dynamo::Item& item : page->items) {
-        const std::string sort = Place::of(item).sort;
-        last = sort.front();
-        auto stream = std::find_if(opened.begin(), opened.end(), [&](const Stream& one) { return one.digit == last; });
-        if (stream == opened.end()) {  // somebody else's sort key
-          stream = opened.insert(opened.end(), Stream{.shard = shard, .digit = last, .done = true});
-        }
-        stream->read_up_to = sort;
-        stream->items.push_back(std::move(item));
+        Stream& stream = opened[Place::of(item).sort.front()];
+        stream.items.push_back(std::move(item));
       }
-      for (Stream& stream : opened) {
-        const bool passed = look_.newest_first ? stream.digit > last : stream.digit < last;
-        stream.done = whole || stream.done || (last != '\0' && passed);
+      const dynamo::Item& end = page->last_evaluated_key;
+      const char last = end.empty() ? '\0' : Place::of(end).sort.front();
+      for (auto& [digit, stream] : opened) {
+        const bool passed = look_.newest_first ? digit > last : digit < last;
+        stream.done = end.empty() || passed || kDigits.find(digit) == std::string_view::npos;  // somebody else's
+        if (digit == last) {
+          stream.query.exclusive_start_key = end;
+        }
       }
     }
-    std::move(opened.begin(), opened.end(), std::back_inserter(streams_));
+    for (auto& [digit, stream] : opened) {
+      streams_.push_back(std::move(stream));
+    }
     return {};
   }
 
-  // Reads on in one priority of a shard.
+  // Reads on in one priority of a shard. The bounds belong to what is between them.
   Result<void> fill(Stream& stream) const {
     while (stream.items.empty() && !stream.done) {
-      dynamo::QueryRequest query = query_of(stream.shard);
-      std::string low(1, stream.digit);
-      std::string high = low + kBeyond;
-      std::string& bound = look_.newest_first ? high : low;
-      if (stream.read_up_to) {
-        bound = *stream.read_up_to;
-      } else if (look_.after) {
-        bound = stream.digit + look_.after->time;
-      }
-      limit_range(query, low, high);
-      query.limit = std::min<std::int64_t>(static_cast<std::int64_t>(look_.limit) + 2, kMostAPage);
-      SLUICE_TRY(page, ask(query));
+      SLUICE_TRY(page, ask(stream.query));
       for (dynamo::Item& item : page->items) {
-        if (!is_seen(stream, Place::of(item))) {
+        const RecordPosition position = RecordPosition::of(item);
+        if (!look_.after || (look_.newest_first ? position < *look_.after : position > *look_.after)) {
           stream.items.push_back(std::move(item));
         }
       }
-      if (!stream.items.empty()) {
-        stream.read_up_to = Place::of(stream.items.back()).sort;
-      }
       stream.done = page->last_evaluated_key.empty();
+      stream.query.exclusive_start_key = std::move(page->last_evaluated_key);
     }
     return {};
-  }
-  // The bounds belong to what is between them.
-  bool is_seen(const Stream& stream, const Place& place) const {
-    if (stream.read_up_to) {
-      return place.sort == *stream.read_up_to;
-    }
-    const RecordPosition position = RecordPosition::of(place);
-    return look_.after && (look_.newest_first ? position >= *look_.after : position <= *look_.after);
   }
 
   LeasedQueue& queue_;
@@ -273,8 +269,9 @@ class LeasedOperator final : public table::RecordOperator {
                             attribute::kReceiveCount, attribute::kNotBefore, attribute::kReceived, attribute::kMarks,
                             attribute::kFailure, attribute::kHold});
     }
+    const std::string mark = cursor_mark({place().queue, request.half}, request.newest_first);
     if (!request.cursor.empty()) {
-      SLUICE_TRY(after, decode_cursor(request.cursor, request.newest_first));
+      SLUICE_TRY(after, decode_cursor(request.cursor, mark));
       look.after = std::move(*after);
     }
     ListPage result;
@@ -285,13 +282,13 @@ class LeasedOperator final : public table::RecordOperator {
       for (const dynamo::Item& item : records->items) {
         result.messages.push_back(listed(item, request));
         bytes += payload_bytes(result.messages.back());
-        look.after = RecordPosition::of(Place::of(item));
+        look.after = RecordPosition::of(item);
         if (held_ != nullptr) {
           held_->listed(result.messages.back().message.id, request.half, look.after->shard);
         }
       }
       more = records->more;
-      result.next = more ? encode_cursor(*look.after, request.newest_first) : std::string();
+      result.next = more ? encode_cursor(*look.after, mark) : std::string();
     }
     return result;
   }
@@ -310,8 +307,8 @@ class LeasedOperator final : public table::RecordOperator {
                                                  " tells how much lies in it; it will within a lease of its start");
       }
     }
-    auto counted = count({.half = request.half, .ids = 0, .exact = exact}, request.consistent, deadline);
-    return counted ? Result<QueueStats>(counted->counts) : counted.error();
+    SLUICE_TRY(counted, count({.half = request.half, .ids = 0, .exact = exact}, request.consistent, deadline));
+    return counted->counts;
   }
 
   /// The same; without ids and errors where its owners have said it.
@@ -413,7 +410,7 @@ class LeasedOperator final : public table::RecordOperator {
       }
       const StoredMessage record = decode_standing(item, request.half);
       sum->add(record);
-      const RecordPosition position = RecordPosition::of(Place::of(item));
+      const RecordPosition position = RecordPosition::of(item);
       add_first(first, request.ids, position, record.message.id);
       if (record.state(now) != MessageState::ready) {
         add_first(first_hidden, request.ids, position, record.message.id);
@@ -474,10 +471,10 @@ class LeasedOperator final : public table::RecordOperator {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       note(*tasks[i], outcomes[i], true);
     }
-    std::vector<Gone> gone;
+    std::vector<owned::Out> gone;
     for (const Task* task : tasks) {
       if (!task->open && task->removes() && task->result->status == ChangeStatus::applied) {
-        gone.push_back({id_of(task->item), Held::of(Candidate::of(task->item))});
+        gone.push_back(out_of(task->item));
       }
     }
     drop_companions(parts_, place(), gone, deadline);
@@ -544,9 +541,9 @@ class LeasedOperator final : public table::RecordOperator {
       const auto hold = holds->find(where);
       const auto* sort =
           hold == holds->end() ? nullptr : dynamo::find<std::string>(hold->second, attribute::kTargetSort);
-      const auto partition = parse_partition(Place::of(task->item).partition);
-      if (sort != nullptr && partition && is_sort_key(*sort)) {
-        old.emplace(task, Place{partition_of(place().queue, Half::standard, partition->shard), *sort});
+      if (sort != nullptr && is_sort_key(*sort)) {
+        const std::uint32_t shard = Candidate::of(task->item).shard;
+        old.emplace(task, Place{partition_of(place().queue, Half::standard, shard), *sort});
       }
     }
     return old;
@@ -554,16 +551,15 @@ class LeasedOperator final : public table::RecordOperator {
 
   Place goal(const Task& task, std::uint32_t shards, WallTime now, std::int64_t number) const {
     const Candidate record = Candidate::of(task.item);
-    const auto partition = parse_partition(record.place.partition).value_or(Partition{});
     // A shard beyond the number is to run empty.
-    const std::uint32_t shard = partition.shard < shards ? partition.shard : queue_.shard_for(record.group, shards);
+    const std::uint32_t shard = record.shard < shards ? record.shard : queue_.shard_for(record.state.group, shards);
     const auto in = [&](Half half) { return partition_of(place().queue, half, shard); };
-    const auto key_at = [&](WallTime due) { return sort_key_of(record.priority, due, queue_.random); };
+    const auto key_at = [&](WallTime due) { return sort_key_of(record.state.priority, due, queue_.random); };
     switch (task.change->action) {
       case ChangeAction::delay:
-        return {in(partition.half), key_at(later(now, task.change->after))};
+        return {in(record.state.half), key_at(later(now, task.change->after))};
       case ChangeAction::move_to_front:
-        return {in(partition.half), front_sort_key(now + std::chrono::milliseconds(number), queue_.random)};
+        return {in(record.state.half), front_sort_key(now + std::chrono::milliseconds(number), queue_.random)};
       case ChangeAction::dead_letter:
         return {in(Half::dlq), key_at(now)};
       default:

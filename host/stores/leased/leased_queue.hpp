@@ -128,7 +128,6 @@ class KeyOrder {
 /// What is remembered of one half of a queue between the writes that settle its messages. Thread-safe.
 struct WriterState {
   table::DoubtfulWrites doubts;
-  table::FailureMemory failures;
   table::OpenTransactions transactions;
 };
 

@@ -25,9 +25,7 @@ using dynamo::AttributeValue;
 using dynamo::Item;
 using dynamo::whole_number;
 using owned::append_digits;
-using owned::kTimeDigits;
 using owned::read_digits;
-using table::RecordNames;
 using table::VersionMark;
 
 constexpr std::size_t kMostGroupInAKey = 512;
@@ -84,6 +82,21 @@ bool is_number_or_absent(const AttributeValue* value) {
 
 // Read as it is written: 1 is spelt by its absence, so that a condition on it means one thing.
 bool is_version(const AttributeValue* value) { return value == nullptr || whole_number(value).value_or(1) != 1; }
+
+// Sent at the time of its key.
+core::MessageState state_of(const Item& item, const Place& place, Half half) {
+  return {.half = half,
+          .sent_at = due_of(place.sort),
+          .hidden_until = time_of(item, attribute::kNotBefore),
+          .received_at = time_of(item, attribute::kReceived),
+          .receives = table::count_of(attribute_of(item, attribute::kReceiveCount)),
+          .marks = table::count_of(attribute_of(item, attribute::kMarks)),
+          .version = version_of(item).number,
+          .priority = stored_priority(item),
+          .group = dynamo::text_of(item, attribute::kGroup),
+          .failure = table::decode_failure(attribute_of(item, attribute::kFailure)),
+          .checkpoint = table::checkpoint_of(attribute_of(item, attribute::kCheckpoint))};
+}
 
 /// What of an item nobody understands.
 struct Oddity {
@@ -183,37 +196,18 @@ void put_standing(Item& item, const StoredMessage& record, const Place& place) {
   if (record.version != 1) {
     item.emplace(attribute::kVersion, AttributeValue::number(record.version));
   }
-  if (record.message.attempt != 0) {
-    item.emplace(attribute::kReceiveCount, AttributeValue::number(record.message.attempt));
-  }
-  if (record.received_at) {
-    item.emplace(attribute::kReceived, stored_time(*record.received_at));
-  }
-  if (record.invisible_until) {
-    item.emplace(attribute::kNotBefore, stored_time(*record.invisible_until));
-  }
-  if (!record.failure.empty()) {
-    item.emplace(attribute::kFailure, table::encode_failure(record.failure));
-  }
-  if (record.marks != 0) {
-    item.emplace(attribute::kMarks, AttributeValue::number(record.marks));
-  }
-  if (!record.message.checkpoint.empty()) {
-    item.emplace(attribute::kCheckpoint, dynamo::Binary{record.message.checkpoint});
-  }
+  change_item(item, {.hidden_until = record.invisible_until,
+                     .received_at = record.received_at,
+                     .receives = record.message.attempt,
+                     .marks = record.marks,
+                     .failure = record.failure,
+                     .checkpoint = record.message.checkpoint});
 }
 
-// Of an alias, what it leads to takes the place of a version.
-constexpr RecordNames kAliasNames{
-    .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kTargetSort};
-
-// Of what holds a group back, the message that does.
-constexpr RecordNames kHoldNames{
-    .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kOwnId};
-
-RecordWrite about(RecordWrite::Kind kind, std::string_view table, const Place& place, VersionMark version) {
-  RecordWrite write{.kind = kind, .table = table, .expected = {.id = place.partition, .version = std::move(version)}};
-  write.expected.sort = place.sort;
+RecordWrite about(RecordWrite::Kind kind, std::string_view table, const Fenced& fenced) {
+  RecordWrite write{.kind = kind,
+                    .table = table,
+                    .expected = {.id = fenced.place.partition, .version = fenced.version, .sort = fenced.place.sort}};
   write.names = &kRecordNames;
   return write;
 }
@@ -222,12 +216,12 @@ RecordWrite about(RecordWrite::Kind kind, std::string_view table, const Place& p
 
 // Keys, and the ids that are made of them.
 
-std::int64_t mark_of(const Place& place) {
-  return static_cast<std::int64_t>(table::stable_hash(place.sort) % kMostMark) + 1;
+std::int64_t mark_of(std::string_view sort) {
+  return static_cast<std::int64_t>(table::stable_hash(sort) % kMostMark) + 1;
 }
 
-bool may_be_at(const Receipt& receipt, const Place& place) {
-  return receipt.locator <= 0 || receipt.locator > kMostMark || receipt.locator == mark_of(place);
+bool may_be_at(const Receipt& receipt, std::string_view sort) {
+  return receipt.locator <= 0 || receipt.locator > kMostMark || receipt.locator == mark_of(sort);
 }
 
 dynamo::Item Place::key() const {
@@ -292,23 +286,6 @@ std::string made_id(std::string_view sort, std::uint32_t shard) {
   std::string id(sort);
   append_digits(id, shard, kShardDigits);
   return id;
-}
-
-std::string spelt_moment(const Moment& moment) {
-  std::string text;
-  append_digits(text, static_cast<std::uint64_t>(millis_of(moment.time)), kTimeDigits);
-  append_digits(text, moment.shards - 1, kShardDigits);
-  return text;
-}
-
-std::optional<Moment> read_moment(std::string_view text) {
-  const auto millis = read_digits(text.substr(0, kTimeDigits));
-  const auto shards = text.size() == kTimeDigits + kShardDigits ? read_digits(text.substr(kTimeDigits)) : std::nullopt;
-  if (!millis || !shards) {
-    return std::nullopt;
-  }
-  return Moment{.time = time_of_millis(static_cast<std::int64_t>(*millis)),
-                .shards = static_cast<std::uint32_t>(*shards) + 1};
 }
 
 std::optional<std::pair<std::string, std::uint32_t>> listed_keys(std::string_view id) {
@@ -404,40 +381,26 @@ std::string version_condition(const table::VersionMark& version, std::map<std::s
 }
 
 Candidate Candidate::of(const Item& item) {
-  Candidate candidate;
-  candidate.id = id_of(item);
-  candidate.odd = oddity_of(item);
-  candidate.place = Place::of(item);
-  candidate.due = due_of(candidate.place.sort);
-  candidate.priority = stored_priority(item);
-  candidate.not_before = time_of(item, attribute::kNotBefore);
-  candidate.version = version_of(item).number;
-  candidate.receive_count = table::count_of(attribute_of(item, attribute::kReceiveCount));
-  candidate.marks = table::count_of(attribute_of(item, attribute::kMarks));
-  candidate.received = time_of(item, attribute::kReceived).has_value();
-  candidate.group = dynamo::text_of(item, attribute::kGroup);
-  candidate.own_id = dynamo::text_of(item, attribute::kOwnId);
-  candidate.unique_token = dynamo::text_of(item, attribute::kUniqueToken);
-  candidate.nonce = dynamo::text_of(item, attribute::kNonce);
-  candidate.hold = is_set(item, attribute::kHold);
-  return candidate;
+  Place place = Place::of(item);
+  const Partition partition = parse_partition(place.partition).value_or(Partition{});
+  core::MessageState state = state_of(item, place, partition.half);
+  return {.id = id_of(item),
+          .place = std::move(place),
+          .shard = partition.shard,
+          .state = std::move(state),
+          .frees_key_at_claim = dynamo::text_of(item, attribute::kUniqueToken).ends_with(kFreedAtClaim),
+          .nonce = dynamo::text_of(item, attribute::kNonce),
+          .hold = is_set(item, attribute::kHold),
+          .odd = oddity_of(item)};
 }
 
 StoredMessage decode_standing(const Item& item, Half half) {
   StoredMessage record;
   record.message.id = id_of(item);
-  record.message.attempt = table::count_of(attribute_of(item, attribute::kReceiveCount));
-  record.message.priority = stored_priority(item);
-  record.message.sent_at = time_of(item, attribute::kSentAt).value_or(due_of(Place::of(item).sort));
-  record.half = half;
-  record.version = version_of(item).number;
+  state_of(item, Place::of(item), half).put_into(record);
+  record.message.sent_at = time_of(item, attribute::kSentAt).value_or(record.message.sent_at);
   record.created_at = time_of(item, attribute::kCreatedAt).value_or(record.message.sent_at);
   record.updated_at = time_of(item, attribute::kUpdated).value_or(record.created_at);
-  record.received_at = time_of(item, attribute::kReceived);
-  record.invisible_until = time_of(item, attribute::kNotBefore);
-  record.failure = table::decode_failure(attribute_of(item, attribute::kFailure));
-  record.marks = table::count_of(attribute_of(item, attribute::kMarks));
-  record.message.checkpoint = table::checkpoint_of(attribute_of(item, attribute::kCheckpoint));
   return record;
 }
 
@@ -450,7 +413,6 @@ StoredMessage decode_record(const Item& item, Half half) {
   }
   decode_body(record.message, item);
   record.message.attributes = table::decode_attributes(attribute_of(item, attribute::kAttributes));
-  record.message.group = dynamo::text_of(item, attribute::kGroup);
   return record;
 }
 
@@ -489,30 +451,23 @@ Result<Item> encode_content(const NewMessage& message) {
 }
 
 Result<Item> encode_record(const NewMessage& message, const NewRecord& record) {
-  auto content = encode_content(message);
-  if (!content) {
-    return content;
-  }
-  Item& item = *content;
-  put_place(item, record.place);
-  put_time(item, attribute::kCreatedAt, record.now, due_of(record.place.sort));
+  SLUICE_TRY(item, encode_content(message));
+  put_place(*item, record.place);
+  put_time(*item, attribute::kCreatedAt, record.now, due_of(record.place.sort));
   if (!record.own_id.empty()) {
-    item.emplace(attribute::kOwnId, record.own_id);
+    item->emplace(attribute::kOwnId, record.own_id);
   }
-  put_priority(item, message.priority);
-  if (auto error = table::too_large(item, kLifeBytes)) {
+  put_priority(*item, message.priority);
+  if (auto error = table::too_large(*item, kLifeBytes)) {
     return std::move(*error);
   }
-  return content;
+  return item;
 }
 
 Result<Item> encode_stored(const StoredMessage& record, const Place& place) {
-  auto content = encode_content(table::content_of(record.message));
-  if (!content) {
-    return content;
-  }
+  SLUICE_TRY(content, encode_content(table::content_of(record.message)));
   put_standing(*content, record, place);
-  if (made_id(place.sort, parse_partition(place.partition).value_or(Partition{}).shard) != record.message.id) {
+  if (id_of(*content) != record.message.id) {
     content->emplace(attribute::kOwnId, record.message.id);
   }
   if (!record.native.empty()) {
@@ -575,15 +530,14 @@ Item moved_item(Item item, const Place& to, std::optional<WallTime> sent_at) {
 // Writes.
 
 RecordWrite remove_message(std::string_view table, const Fenced& fenced) {
-  RecordWrite write = about(RecordWrite::Kind::remove, table, fenced.place, fenced.version);
+  RecordWrite write = about(RecordWrite::Kind::remove, table, fenced);
   write.returning = true;
   return write;
 }
 
 RecordWrite update_message(std::string_view table, const Fenced& fenced, std::string_view nonce, WallTime now,
-                           RecordChange change, bool returning) {
-  RecordWrite write = about(RecordWrite::Kind::update, table, fenced.place, fenced.version);
-  write.returning = returning;
+                           RecordChange change) {
+  RecordWrite write = about(RecordWrite::Kind::update, table, fenced);
   auto& set = write.change.set;
   set.reserve(change.set.size() + 3);
   set.emplace_back(attribute::kVersion, AttributeValue::number(next_version(fenced.version)));
@@ -591,23 +545,6 @@ RecordWrite update_message(std::string_view table, const Fenced& fenced, std::st
   set.emplace_back(attribute::kUpdated, stored_time(now));
   std::move(change.set.begin(), change.set.end(), std::back_inserter(set));
   write.change.removed = change.removed;
-  return write;
-}
-
-RecordWrite remove_alias(std::string_view table, const std::string& queue, const std::string& id, const Place& target) {
-  VersionMark leads_there;
-  leads_there.stored = AttributeValue(target.sort);
-  RecordWrite write = about(RecordWrite::Kind::remove, table, alias_place(queue, id), std::move(leads_there));
-  write.names = &kAliasNames;
-  return write;
-}
-
-RecordWrite remove_hold(std::string_view table, const std::string& queue, std::uint32_t shard, const std::string& group,
-                        const std::string& id) {
-  VersionMark is_why;
-  is_why.stored = AttributeValue(id);
-  RecordWrite write = about(RecordWrite::Kind::remove, table, hold_place(queue, shard, group), std::move(is_why));
-  write.names = &kHoldNames;
   return write;
 }
 
@@ -654,13 +591,12 @@ dynamo::TransactAction remove_record(const table::QueueTable& table, const dynam
 
 std::optional<dynamo::TransactAction> free_group(const table::QueueTable& table, const dynamo::Item& read) {
   const Candidate record = Candidate::of(read);
-  const auto partition = parse_partition(record.place.partition);
-  if (!record.hold || !partition) {
+  if (!record.hold) {
     return std::nullopt;
   }
   return dynamo::TransactAction{.kind = dynamo::TransactAction::Kind::remove,
                                 .table = table.table,
-                                .item = hold_place(table.queue, partition->shard, record.group).key(),
+                                .item = hold_place(table.queue, record.shard, record.state.group).key(),
                                 .condition = "attribute_not_exists(#i) OR #i = :i",
                                 .names = {{"#i", std::string(attribute::kOwnId)}},
                                 .values = {{":i", record.id}}};

@@ -37,11 +37,11 @@ struct Place {
   friend auto operator<=>(const Place&, const Place&) = default;
 };
 
-/// The locator of a borrower's receipt: tells the place of its message from that of a later one which was sent under
-/// the same id. It has 31 bits; those of owners, which say nothing of a place, have more.
-std::int64_t mark_of(const Place& place);
+/// The locator of a borrower's receipt: tells the place of its message, by the sort key, from that of a later one which
+/// was sent under the same id. It has 31 bits; those of owners, which say nothing of a place, have more.
+std::int64_t mark_of(std::string_view sort);
 /// False: the receipt is of a message that lay elsewhere.
-bool may_be_at(const Receipt& receipt, const Place& place);
+bool may_be_at(const Receipt& receipt, std::string_view sort);
 
 /// A partition of messages taken apart.
 struct Partition {
@@ -81,16 +81,6 @@ Place alias_place(std::string_view queue, std::string_view id);
 /// Where an alias leads.
 Place alias_target(const dynamo::Item& alias);
 
-/// A time, and how many shards the queue had then: of what ids are made that say the same place each time.
-struct Moment {
-  WallTime time{};
-  std::uint32_t shards = 1;
-};
-/// In letters and digits; to the ms.
-std::string spelt_moment(const Moment& moment);
-/// Nothing for a text that is none.
-std::optional<Moment> read_moment(std::string_view text);
-
 /// The longest id of a sender's own: its alias has the queue's name beside it.
 std::size_t most_id_bytes(std::string_view queue);
 /// Whether a message of this id can be there, and what is wrong with one that cannot.
@@ -111,38 +101,15 @@ std::string version_condition(const table::VersionMark& version, std::map<std::s
 struct Candidate {
   std::string id;
   Place place;
-  WallTime due{};                      ///< the time of its key
-  std::optional<WallTime> not_before;  ///< hidden until then
-  std::int64_t version = 1;
-  std::uint32_t receive_count = 0;
-  Marks marks = 0;
-  bool received = false;  ///< a claim was written, and whoever made it has not said what came of it
-  std::string group;
-  Priority priority = Priority::normal;
-  std::string own_id;        ///< empty: the id is made of its place
-  std::string unique_token;  ///< empty: it has no unique key
-  std::string nonce;         ///< of its last update; empty: none
-  bool hold = false;         ///< a dead letter that keeps its group waiting
+  std::uint32_t shard = 0;
+  core::MessageState state;         ///< sent at the time of its key
+  bool frees_key_at_claim = false;  ///< its unique key is free once it was handed out, which has to be written
+  std::string nonce;                ///< of its last update; empty: none
+  bool hold = false;                ///< a dead letter that keeps its group waiting
   /// Why it cannot be handed out: what of it nobody understands. Empty: nothing.
   std::string odd;
 
   static Candidate of(const dynamo::Item& item);
-  /// Its unique key is free again once it has been handed out, so that this has to be written.
-  bool frees_key_at_claim() const { return unique_token.ends_with(kFreedAtClaim); }
-  /// As far as it decides about a claim, for which it does not matter when it was received.
-  core::MessageState state(Half half) const {
-    return {.half = half,
-            .sent_at = due,
-            .hidden_until = not_before,
-            .received_at = received ? std::optional(WallTime()) : std::nullopt,
-            .receives = receive_count,
-            .marks = marks,
-            .version = version,
-            .priority = priority,
-            .group = group};
-  }
-  bool is_due(WallTime now) const { return due <= now && (!not_before || now > *not_before); }
-  WallTime due_at() const { return not_before && *not_before > due ? *not_before : due; }
 };
 
 /// The id of a message: the one that it brings, or the one that is made of its place.
@@ -205,17 +172,12 @@ struct Fenced {
 
 /// Takes the message away; returns the old item, which is how one that was gone is told.
 RecordWrite remove_message(std::string_view table, const Fenced& fenced);
-/// Raises the version, leaves nonce and time, and applies `change`; returns the new item when `returning`.
+/// Raises the version, leaves nonce and time, and applies `change`.
 RecordWrite update_message(std::string_view table, const Fenced& fenced, std::string_view nonce, WallTime now,
-                           RecordChange change, bool returning = false);
-/// Takes the alias of an id away, if it still leads to that place.
-RecordWrite remove_alias(std::string_view table, const std::string& queue, const std::string& id, const Place& target);
+                           RecordChange change);
 
 /// The sort key of a half's mark that a job wants its groups in order, beside its ownership items.
 inline constexpr std::string_view kOrderedKey = "ordered";
-/// Takes away what holds a group back, if that message is why.
-RecordWrite remove_hold(std::string_view table, const std::string& queue, std::uint32_t shard, const std::string& group,
-                        const std::string& id);
 
 /// A shard in the hands of one owner: what a transaction writes with its check holds only while it is there.
 struct OwnerFence {

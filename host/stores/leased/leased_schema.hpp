@@ -68,22 +68,8 @@ inline constexpr std::string_view kMoves = "mv";   ///< SS: of `w`, what it carr
 inline constexpr std::string_view kBell = "b";     ///< S
 /// BOOL: its machine knows that it is no more; true: and what it had handed out has been settled. Absent: it may live.
 inline constexpr std::string_view kEnded = "e";
-/// M: by half as in `w`, a map of what it knows of the shards of it that it owns.
+/// M: by half as in `w`, a map of what it knows of the shards of it that it owns (`ownership_items.cpp`).
 inline constexpr std::string_view kFigures = "o";
-
-// Of one half's figures; all N.
-inline constexpr std::string_view kReadyKnown = "r";
-inline constexpr std::string_view kDelayedKnown = "d";
-inline constexpr std::string_view kInFlight = "f";
-inline constexpr std::string_view kOldestDue = "t";    ///< ms; absent: none
-inline constexpr std::string_view kUnread = "u";       ///< shards that hold more than is known of
-inline constexpr std::string_view kShardsHeld = "s";   ///< shards that it owns
-inline constexpr std::string_view kShardsInUse = "n";  ///< shards that somebody has to own
-inline constexpr std::string_view kLookedAgo = "a";    ///< ms, at shards that are not among `u`
-inline constexpr std::string_view kDeadKnown = "x";    ///< dead letters
-inline constexpr std::string_view kDeadShards = "xs";  ///< shards whose dead letters have been looked at
-inline constexpr std::string_view kDeadMore = "xm";    ///< of these: in which there are more
-inline constexpr std::string_view kDeadLookedAgo = "xa";
 }  // namespace attribute
 
 /// How this layout's writes name what they are about.

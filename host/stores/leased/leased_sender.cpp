@@ -17,6 +17,9 @@
 namespace sluice::queue::leased {
 namespace {
 
+using owned::append_digits;
+using owned::kTimeDigits;
+using owned::read_digits;
 using table::Repetition;
 using table::StatementFate;
 
@@ -44,23 +47,29 @@ class LeasedSender final : public Sender {
  public:
   LeasedSender(LeasedQueue& queue, Doorbell& doorbell) : queue_(queue), doorbell_(doorbell) {}
 
-  // The time, and the number of shards.
+  // The time to the ms, and the number of shards less one.
   Result<std::string> moment(Deadline deadline) override {
     SLUICE_TRY(shards_now, shards(deadline));
-    return spelt_moment({.time = queue_.keys.moment(queue_.parts.clock.wall_now()), .shards = shards_now->count});
+    std::string text;
+    append_digits(text, static_cast<std::uint64_t>(millis_of(queue_.keys.moment(queue_.parts.clock.wall_now()))),
+                  kTimeDigits);
+    append_digits(text, shards_now->count - 1, kShardDigits);
+    return text;
   }
 
   std::optional<std::string> id_at(std::string_view moment, std::string_view sending, std::uint64_t number,
                                    const NewMessage& message) const override {
-    const auto at = read_moment(moment);
-    if (!at) {
+    const auto millis = read_digits(moment.substr(0, kTimeDigits));
+    const auto shards = read_digits(moment.substr(std::min(kTimeDigits, moment.size())));
+    if (moment.size() != kTimeDigits + kShardDigits || !millis || !shards) {
       return std::nullopt;
     }
+    const WallTime time = time_of_millis(static_cast<std::int64_t>(*millis));
     // In the order of the numbers, as a batch whose ids the store makes lies.
     const std::string sort =
-        sort_key_of(message.priority, later(at->time, message.delay), table::stable_hash(sending), number);
+        sort_key_of(message.priority, later(time, message.delay), table::stable_hash(sending), number);
     const std::uint64_t chosen = table::stable_hash(message.group.empty() ? sort : message.group);
-    return made_id(sort, static_cast<std::uint32_t>(chosen % at->shards));
+    return made_id(sort, static_cast<std::uint32_t>(chosen % (*shards + 1)));
   }
 
   std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline) override {

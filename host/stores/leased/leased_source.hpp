@@ -1,19 +1,14 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "base/mutex.hpp"
 #include "host/queue/doorbell.hpp"
 #include "host/queue/source.hpp"
-#include "host/stores/core/receipt_memory.hpp"
 #include "host/stores/leased/table_messages.hpp"
 #include "host/stores/leased/table_ownership.hpp"
 #include "host/stores/owned/owned_half.hpp"
@@ -69,90 +64,17 @@ class OwnedTable {
   owned::OwnershipCoordinator coordinator_;  // synchronises itself; its thread ends before the halves do
 };
 
-/// Claims for those who own no shard: a command, a client, anybody who takes a message now and then. Each claim is
-/// written, so that its lease is a promise of the record's and every end is known; it takes messages only from shards
-/// that no host owns, and the same transaction makes sure of that. Costs 2 WCU and the share of the check a message;
-/// whoever works on a queue all the time starts its source, and owns.
-///
-/// Settles and extends whatever it is given a receipt for, its own or another process's. Thread-safe.
-class DirectClaimer {
- public:
-  static constexpr int kMaxRounds = 4;
-  static constexpr std::size_t kMostInTransaction = 99;  ///< beside the check of the owner
-  static constexpr std::size_t kGroupsRemembered = 10'000;
-
-  DirectClaimer(LeasedQueue& queue, Half half) : queue_(queue), parts_(queue.parts), place_(queue.place), half_(half) {}
-
-  Result<Claimed> claim(const ClaimRequest& request, Deadline deadline);
-  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline);
-  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline);
-
- private:
-  using Records = std::vector<std::pair<Candidate, dynamo::Item>>;
-  struct Shard;
-  struct Unowned;
-  struct Attempt;
-
-  dynamo::Result<Records> read(std::uint32_t shard, const ClaimRequest& request, bool in_turns,
-                               Deadline deadline) const;
-  Result<Unowned> read_unowned(std::uint32_t shards, const ClaimRequest& request, Deadline deadline) const;
-  void fill(owned::Backlog& backlog, Unowned& unowned, Attempt& attempt) const;
-  std::vector<owned::Entry*> choose(owned::Backlog& backlog, const ClaimRequest& request, WallTime now)
-      SLUICE_REQUIRES(mutex_);
-  /// One look and what it brings. False: some of what was chosen has gone to somebody else.
-  Result<bool> claim_once(std::uint32_t shards, const ClaimRequest& request, Attempt& attempt, Deadline deadline);
-  /// False: some of them have gone to somebody else, or cannot be claimed.
-  bool claim_of_shard(const Shard& shard, std::vector<owned::Entry*> wanted, const ClaimRequest& request,
-                      Attempt& attempt, Deadline deadline);
-  Delivery deliver(const owned::Entry& one, const ClaimRequest& request, table::Moment now, WallTime until);
-  std::optional<Held> recall(const Receipt& receipt) const;
-
-  // Fixed after construction.
-  LeasedQueue& queue_;
-  const table::StoreParts& parts_;
-  const table::QueueTable& place_;
-  const Half half_;
-
-  core::ReceiptMemory<Held, 10'000> held_;  ///< what was claimed here; synchronises itself
-
-  Mutex mutex_;
-  // Guarded by mutex_.
-  owned::Backlog::Turns turns_ SLUICE_GUARDED_BY(mutex_);
-  std::deque<std::string> served_order_ SLUICE_GUARDED_BY(mutex_);
-  WallTime last_served_ SLUICE_GUARDED_BY(mutex_){};
-};
-
-/// A source of one queue half on this layout.
+/// A source of one queue half on this layout; the references outlive it.
 ///
 /// Started, it works on shards that its host owns: nothing is written when a message is handed out, and `lost` takes
-/// back what lies in a shard that is not the host's any more. Not started, it claims directly (DirectClaimer), as what
-/// another process was handed is settled, too.
-class LeasedSource final : public Source {
- public:
-  /// The references outlive the source.
-  LeasedSource(OwnedTable& table, OwnedHalf& half, LeasedQueue& queue, Doorbell& doorbell)
-      : table_(table), half_(half), direct_(queue, half.address().half), doorbell_(doorbell) {}
-  ~LeasedSource() override { stop(); }
-
-  const SourceTraits& traits() const override;
-  void start(SourceEvents events) override;
-  void stop() override;
-  Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) override;
-  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override;
-  bool holds(std::uint32_t part) override;
-  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override;
-
- private:
-  // Fixed after construction.
-  OwnedTable& table_;
-  OwnedHalf& half_;
-  DirectClaimer direct_;
-  Doorbell& doorbell_;
-
-  Mutex mutex_;
-  bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
-  std::optional<std::uint32_t> number_ SLUICE_GUARDED_BY(mutex_);  ///< among the half's sources, once it is started
-  Doorbell::Subscription subscription_ SLUICE_GUARDED_BY(mutex_);
-};
+/// back what lies in a shard that is not the host's any more.
+///
+/// Not started, it claims for those who own no shard: a command, a client, anybody who takes a message now and then.
+/// Each claim is written then, so that its lease is a promise of the record's and every end is known; it takes messages
+/// only from shards that no host owns, and the same transaction makes sure of that. Costs 2 WCU and the share of the
+/// check a message; whoever works on a queue all the time starts its source, and owns.
+///
+/// Settles and extends whatever it is given a receipt for, its own or another process's.
+std::unique_ptr<Source> make_leased_source(OwnedTable& table, OwnedHalf& half, LeasedQueue& queue, Doorbell& doorbell);
 
 }  // namespace sluice::queue::leased

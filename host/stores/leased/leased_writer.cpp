@@ -20,25 +20,43 @@ TransactAction put(const std::string& table, dynamo::Item item) {
   return {.kind = TransactAction::Kind::put, .table = table, .item = std::move(item)};
 }
 
-TransactAction remove(const std::string& table, const Place& place) {
-  return {.kind = TransactAction::Kind::remove, .table = table, .item = place.key()};
+// Of an alias, what it leads to takes the place of a version; of what holds a group back, the message that does.
+constexpr table::RecordNames kAliasNames{
+    .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kTargetSort};
+constexpr table::RecordNames kHoldNames{
+    .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kOwnId};
+
+RecordWrite removal_of(const table::QueueTable& table, const Place& place, const table::RecordNames& names,
+                       const std::string& version) {
+  return {.kind = RecordWrite::Kind::remove,
+          .table = table.table,
+          .expected = {.id = place.partition, .version = {AttributeValue(version)}, .sort = place.sort},
+          .names = &names};
 }
 
-std::uint32_t shard_at(const Place& place) { return parse_partition(place.partition).value_or(Partition{}).shard; }
+// What goes with a message: its alias where its id does not say where it lies, if it still leads there, and what holds
+// its group back, if it is why.
+std::vector<RecordWrite> companions_of(const table::QueueTable& table, const owned::Out& out) {
+  std::vector<RecordWrite> removals;
+  const auto& [shard, sort] = out.spot;
+  if (out.id != made_id(sort, shard)) {
+    removals.push_back(removal_of(table, alias_place(table.queue, out.id), kAliasNames, sort));
+  }
+  if (out.holds_group && !out.state.group.empty()) {
+    removals.push_back(removal_of(table, hold_place(table.queue, shard, out.state.group), kHoldNames, out.id));
+  }
+  return removals;
+}
 
 // What an end comes to. The receive count is named where the record has another one.
-core::StateChange end_of(const Completion& completion, Half half, const Held& held,
-                         const table::FailureMemory& failures, WallTime now) {
-  const std::uint32_t attempt = held.receive_count + (held.counted ? 0 : 1);
-  core::MessageState state{.half = half, .receives = attempt, .marks = held.marks};
-  if (!completion.failure.empty()) {
-    state.failure = failures.of(completion.receipt);
-  }
+core::StateChange end_of(const Completion& completion, const owned::Out& out, WallTime now) {
+  core::MessageState state = out.state;
+  state.receives += out.counted ? 0 : 1;
   core::StateChange change = core::end(completion, state, now);
   if (completion.action != CompletionAction::keep) {
-    change.receives = change.receives.value_or(attempt);
+    change.receives = change.receives.value_or(state.receives);
   }
-  if (change.receives == held.receive_count) {
+  if (change.receives == out.state.receives) {
     change.receives.reset();
   }
   return change;
@@ -46,32 +64,22 @@ core::StateChange end_of(const Completion& completion, Half half, const Held& he
 
 }  // namespace
 
-Held Held::of(const Candidate& record) {
-  return {.place = record.place,
-          .version = record.version,
-          .receive_count = record.receive_count,
-          .marks = record.marks,
-          .aliased = !record.own_id.empty(),
-          .held_group = record.hold ? record.group : std::string()};
+owned::Out out_of(const dynamo::Item& item) {
+  Candidate record = Candidate::of(item);
+  const bool counted = record.state.received_at.has_value();
+  return {.spot = {record.shard, std::move(record.place.sort)},
+          .id = std::move(record.id),
+          .holds_group = record.hold,
+          .state = std::move(record.state),
+          .counted = counted};
 }
 
-void Held::claimed(std::uint32_t attempt, bool suspect) {
-  version += 1;
-  receive_count = attempt;
-  counted = true;
-  marks |= suspect ? core::kSuspect : 0;
-}
-
-void drop_companions(const table::StoreParts& parts, const table::QueueTable& place, std::span<const Gone> gone,
+void drop_companions(const table::StoreParts& parts, const table::QueueTable& place, std::span<const owned::Out> gone,
                      Deadline deadline) {
   std::vector<RecordWrite> removals;
-  for (const auto& [id, held] : gone) {
-    if (held.aliased) {
-      removals.push_back(remove_alias(place.table, place.queue, id, held.place));
-    }
-    if (!held.held_group.empty()) {
-      removals.push_back(remove_hold(place.table, place.queue, shard_at(held.place), held.held_group, id));
-    }
+  for (const owned::Out& out : gone) {
+    auto companions = companions_of(place, out);
+    std::move(companions.begin(), companions.end(), std::back_inserter(removals));
   }
   if (!removals.empty()) {
     parts.runner.run(std::move(removals), table::Repetition::until_known, deadline);
@@ -95,7 +103,7 @@ bool LeasedWriter::went_on(const Receipt& receipt, const dynamo::Item& record) c
 void LeasedWriter::look_up(Deadline deadline) {
   std::set<std::string> ids;
   for (const Lease& lease : leases_) {
-    if (!lease.held) {
+    if (!lease.out) {
       ids.insert(lease.receipt.id);
     }
   }
@@ -105,7 +113,7 @@ void LeasedWriter::look_up(Deadline deadline) {
   const auto found = find_records(parts_.client, place_, ids, deadline);
   for (Lease& lease : leases_) {
     const Receipt& receipt = lease.receipt;
-    if (lease.held) {
+    if (lease.out) {
       continue;
     }
     if (!found) {
@@ -114,14 +122,10 @@ void LeasedWriter::look_up(Deadline deadline) {
       // An earlier try whose answer was lost may be what took it away.
       const bool own = has_doubt(receipt, CompletionAction::remove);
       lease.decided = {own ? SettleStatus::applied : SettleStatus::lost, {}};
-    } else if (half_of(one.item) != half_ || !may_be_at(receipt, Place::of(one.item))) {
-      lease.decided = {SettleStatus::lost, {}};  // it has moved since, or was sent again under a free id
+    } else if (owned::Out out = out_of(one.item); out.state.half == half_ && may_be_at(receipt, out.spot.second)) {
+      lease.out = std::move(out);
     } else {
-      const Candidate record = Candidate::of(one.item);
-      lease.held = Held::of(record);
-      lease.held->counted = record.received;
-      lease.held->aliased = one.alias && Place::of(*one.alias) == record.place;
-      lease.held->version = receipt.version;  // by which it is fenced, whatever the record has become
+      lease.decided = {SettleStatus::lost, {}};  // it has moved since, or was sent again under a free id
     }
   }
 }
@@ -131,7 +135,7 @@ void LeasedWriter::read_moving(std::span<const Completion> completions, Deadline
   std::set<Place> places;
   for (std::size_t i = 0; i < completions.size(); ++i) {
     if (!leases_[i].decided && moves(completions[i])) {
-      places.insert(leases_[i].held->place);
+      places.insert(place_of(*leases_[i].out));
     }
   }
   const auto records = read_places(parts_.client, place_, places, deadline);
@@ -145,7 +149,7 @@ void LeasedWriter::read_moving(std::span<const Completion> completions, Deadline
       continue;
     }
     lease.tried = has_doubt(lease.receipt, CompletionAction::dead_letter);
-    const auto found = records->find(lease.held->place);
+    const auto found = records->find(place_of(*lease.out));
     if (found == records->end() ||
         (version_of(found->second).number != lease.receipt.version && !went_on(lease.receipt, found->second))) {
       lease.decided = {has_moved(lease, deadline) ? SettleStatus::applied : SettleStatus::lost, {}};
@@ -166,32 +170,31 @@ table::DeliveryWrite LeasedWriter::end(const Completion& completion, std::size_t
   if (lease.decided) {
     return write;
   }
-  const Held& held = *lease.held;
+  const owned::Out& out = *lease.out;
   const bool removes = completion.action == CompletionAction::remove;
-  core::StateChange change = end_of(completion, half_, held, state_.failures, now);
+  core::StateChange change = end_of(completion, out, now);
   if (!with_failure) {
     change.failure.reset();
   }
   write.has_failure = change.failure.has_value();
   if (removes || moves(completion)) {
-    write.record = remove_message(place_.table, {held.place, version});
+    write.record = remove_message(place_.table, {place_of(out), version});
   } else {
     write.nonce = write.keeps ? parts_.nonces.padded(kLifeBytes) : parts_.nonces.next();
-    write.record =
-        update_message(place_.table, {held.place, version}, write.nonce, now, attributes_of(change, held.marks != 0));
+    write.record = update_message(place_.table, {place_of(out), version}, write.nonce, now,
+                                  attributes_of(change, out.state.marks != 0));
   }
   if (!completion.effects && !moves(completion)) {
     return write;
   }
   write.in_transaction = &completion;
-  if (held.fence) {
-    write.beside.push_back(owner_check(place_.table, *held.fence));
+  if (strict_fence_) {
+    const auto fence = OwnerFence::of({place_.queue, half_}, out.spot.first, out.epoch);
+    write.beside.push_back(owner_check(place_.table, fence));
   }
-  if (removes && !held.held_group.empty()) {
-    write.beside.push_back(remove(place_.table, hold_place(place_.queue, shard_at(held.place), held.held_group)));
-  }
-  if (removes && held.aliased) {
-    write.beside.push_back(remove(place_.table, alias_place(place_.queue, completion.receipt.id)));
+  for (RecordWrite& companion : removes ? companions_of(place_, out) : std::vector<RecordWrite>()) {
+    companion.whatever_it_is = true;  // whoever has the message has what goes with it
+    write.beside.push_back(table::request_of(companion));
   }
   if (moves(completion)) {
     add_move(write, lease, change, now);
@@ -202,25 +205,25 @@ table::DeliveryWrite LeasedWriter::end(const Completion& completion, std::size_t
 // A dead letter keeps its content, its history and its id; it begins anew where it lies then.
 void LeasedWriter::add_move(table::DeliveryWrite& write, const Lease& lease, const core::StateChange& change,
                             WallTime now) const {
-  const Place& from = lease.held->place;
+  const auto& [shard, from] = lease.out->spot;
   // Its chance is as good as it was; dead letters lie in the order of their deaths, whatever their priority.
   const std::string first = first_sort_key(Priority::normal, now);
-  const std::string sort = first.substr(0, kSortTimeEnd) + from.sort.substr(kSortTimeEnd);
-  const Place to{partition_of(place_.queue, Half::dlq, shard_at(from)), sort};
+  const std::string sort = first.substr(0, kSortTimeEnd) + from.substr(kSortTimeEnd);
+  const Place to{partition_of(place_.queue, Half::dlq, shard), sort};
   dynamo::Item item = moved_item(lease.record, to, due_of(sort));
   change_item(item, change);
   touch(item, parts_.nonces.next(), now);
-  const Candidate candidate = Candidate::of(lease.record);
-  if (change.holds_group && !candidate.group.empty()) {
+  const std::string& group = lease.out->state.group;
+  if (change.holds_group && !group.empty()) {
     item.insert_or_assign(std::string(attribute::kHold), AttributeValue::number(1));
-    dynamo::Item hold = hold_place(place_.queue, shard_at(from), candidate.group).key();
-    hold.emplace(attribute::kOwnId, candidate.id);
-    hold.emplace(attribute::kTargetSort, from.sort);
-    hold.emplace(attribute::kGroup, candidate.group);
+    dynamo::Item hold = hold_place(place_.queue, shard, group).key();
+    hold.emplace(attribute::kOwnId, lease.out->id);
+    hold.emplace(attribute::kTargetSort, from);
+    hold.emplace(attribute::kGroup, group);
     write.beside.push_back(put(place_.table, std::move(hold)));
   }
   write.beside.push_back(put(place_.table, std::move(item)));
-  write.beside.push_back(put_alias_anyway(place_, candidate.id, to));
+  write.beside.push_back(put_alias_anyway(place_, lease.out->id, to));
 }
 
 bool LeasedWriter::has_moved(const Lease& lease, Deadline deadline) const {
@@ -232,13 +235,12 @@ bool LeasedWriter::has_moved(const Lease& lease, Deadline deadline) const {
     return false;
   }
   const Candidate record = Candidate::of(found->at(lease.receipt.id).item);
-  return record.place != lease.held->place && record.version == lease.receipt.version + 1;
+  return record.place != place_of(*lease.out) && record.state.version == lease.receipt.version + 1;
 }
 
-std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> completions,
-                                               std::span<const std::optional<Held>> held, Deadline deadline) {
+std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> completions, Outs outs, Deadline deadline) {
   for (std::size_t i = 0; i < completions.size(); ++i) {
-    leases_.push_back({completions[i].receipt, held[i]});
+    leases_.push_back({completions[i].receipt, std::move(outs[i])});
   }
   look_up(deadline);
   read_moving(completions, deadline);
@@ -253,7 +255,7 @@ std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> compl
   }
   writer_.commit(writes, write_of, deadline);
   std::vector<SettleResult> results;
-  std::vector<Gone> gone;
+  std::vector<owned::Out> gone;
   for (std::size_t i = 0; i < completions.size(); ++i) {
     SettleResult& result = results.emplace_back(writer_.result_of(writes[i]));
     const bool decided = leases_[i].decided.has_value();
@@ -263,24 +265,21 @@ std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> compl
     }
     if (result.status == SettleStatus::applied && !decided && writes[i].in_transaction == nullptr &&
         writes[i].removes()) {
-      gone.push_back({completions[i].receipt.id, *leases_[i].held});
-    }
-    if (has_ended(completions[i], result) || result.status == SettleStatus::lost) {
-      state_.failures.forget(completions[i].receipt);
+      gone.push_back(*std::move(leases_[i].out));
     }
   }
   drop_companions(parts_, place_, gone, deadline);
   return results;
 }
 
-std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts, std::span<std::optional<Held>> held,
-                                               Duration visibility, Deadline deadline) {
+std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts, Outs& outs, Duration visibility,
+                                               Deadline deadline) {
   if (const auto sure = parts_.clock.be_sure(place_, visibility / 2, deadline); !sure) {
     return std::vector<ExtendResult>(receipts.size(), {SettleStatus::failed, {}, {}, sure.error()});
   }
   const table::Moment now = parts_.now();
   for (std::size_t i = 0; i < receipts.size(); ++i) {
-    leases_.push_back({receipts[i], held[i]});
+    leases_.push_back({receipts[i], outs[i]});
   }
   look_up(deadline);
   const auto write_of = [&](std::size_t i, std::int64_t version, bool) {
@@ -291,17 +290,12 @@ std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts
     write.decided = leases_[i].decided;
     if (!write.decided) {
       const auto change = attributes_of(core::extension(later(now.wall, visibility)), false);
-      write.record = update_message(place_.table, {leases_[i].held->place, version}, write.nonce, now.wall, change);
+      write.record = update_message(place_.table, {place_of(*leases_[i].out), version}, write.nonce, now.wall, change);
     }
     return write;
   };
   auto results = writer_.extend(receipts, table::until(now.steady, visibility), write_of, deadline);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (results[i].status == SettleStatus::applied && leases_[i].held) {
-      held[i] = leases_[i].held;
-      held[i]->version = results[i].receipt.version;
-    }
-  }
+  std::transform(leases_.begin(), leases_.end(), outs.begin(), [](Lease& lease) { return std::move(lease.out); });
   return results;
 }
 

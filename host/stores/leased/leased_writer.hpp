@@ -12,36 +12,17 @@
 #include "host/stores/core/transitions.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_queue.hpp"
+#include "host/stores/owned/message_records.hpp"
 #include "host/stores/table/delivery_writer.hpp"
 
 namespace sluice::queue::leased {
 
-/// What whoever handed a delivery out remembers of its record, so that its end costs no read. A value.
-struct Held {
-  /// Of a record as it stands, whose next delivery is not counted yet.
-  static Held of(const Candidate& record);
-  /// Its claim has been written.
-  void claimed(std::uint32_t attempt, bool suspect);
+/// A message as its record says, for whoever has to know where it lies: out, and counted if its claim was written.
+owned::Out out_of(const dynamo::Item& item);
 
-  Place place;
-  std::int64_t version = 1;
-  std::uint32_t receive_count = 0;  ///< as the record says
-  /// The record counts this delivery already: it was claimed by a write. False: it is counted when its end is written.
-  bool counted = false;
-  Marks marks = 0;                    ///< as the record has them
-  bool aliased = false;               ///< its id does not say where it lies, so that an alias does
-  std::string held_group{};           ///< that waits for this dead letter; empty: none
-  std::optional<OwnerFence> fence{};  ///< where the queue is strict, of what is committed with effects
-};
-
-/// A message that was taken away, and what its record said.
-struct Gone {
-  std::string id;
-  Held held;
-};
-/// Takes away what goes with them. An alias that leads nowhere does no harm: whoever sends with its id again overwrites
-/// it.
-void drop_companions(const table::StoreParts& parts, const table::QueueTable& place, std::span<const Gone> gone,
+/// Takes away what goes with messages that are gone. An alias that leads nowhere does no harm: whoever sends with its
+/// id again overwrites it.
+void drop_companions(const table::StoreParts& parts, const table::QueueTable& place, std::span<const owned::Out> gone,
                      Deadline deadline);
 
 /// Settles and extends deliveries of one queue half, each conditional on the version that its record had. A removal is
@@ -50,28 +31,30 @@ void drop_companions(const table::StoreParts& parts, const table::QueueTable& pl
 /// Made for one call. Not thread-safe.
 class LeasedWriter {
  public:
-  /// The queue outlives it.
-  LeasedWriter(LeasedQueue& queue, Half half)
+  /// `strict_fence`: what is committed with effects holds only while the shard is in the hands that it went out of. The
+  /// queue outlives it.
+  LeasedWriter(LeasedQueue& queue, Half half, bool strict_fence = false)
       : parts_(queue.parts),
         place_(queue.place),
         half_(half),
+        strict_fence_(strict_fence),
         state_(queue.writer(half)),
         writer_(parts_, place_, {attribute::kNonce, [](const dynamo::Item& item) { return version_of(item).number; }},
                 state_.doubts, state_.transactions) {}
 
-  /// One of `held` for each completion, in their order; nothing: nobody knows where it lies, and it is looked for.
-  std::vector<SettleResult> settle(std::span<const Completion> completions, std::span<const std::optional<Held>> held,
+  /// What is remembered of each delivery, in the order of the others; nothing: nobody knows where it lies, and it is
+  /// looked for.
+  using Outs = std::vector<std::optional<owned::Out>>;
+  std::vector<SettleResult> settle(std::span<const Completion> completions, Outs outs, Deadline deadline);
+  /// `outs` has those that were found, too, afterwards.
+  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Outs& outs, Duration visibility,
                                    Deadline deadline);
-
-  /// `held` is brought up to date where an extension was applied.
-  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, std::span<std::optional<Held>> held,
-                                   Duration visibility, Deadline deadline);
 
  private:
   /// One delivery of the call.
   struct Lease {
     const Receipt& receipt;
-    std::optional<Held> held;               ///< nothing: it is not known where it lies
+    std::optional<owned::Out> out;          ///< nothing: it is not known where it lies
     std::optional<SettleResult> decided{};  ///< it is known what becomes of it
     bool tried = false;                     ///< an earlier call may have made a dead letter of it
     dynamo::Item record{};                  ///< of one that moves
@@ -82,6 +65,9 @@ class LeasedWriter {
   void read_moving(std::span<const Completion> completions, Deadline deadline);
   bool moves(const Completion& completion) const {
     return completion.action == CompletionAction::dead_letter && half_ == Half::standard;
+  }
+  Place place_of(const owned::Out& out) const {
+    return {partition_of(place_.queue, half_, out.spot.first), out.spot.second};
   }
   bool has_doubt(const Receipt& receipt, CompletionAction about) const;
   /// The record is as an earlier call has left it that had no answer, and that let the delivery go on.
@@ -95,6 +81,7 @@ class LeasedWriter {
   const table::StoreParts& parts_;
   const table::QueueTable& place_;
   const Half half_;
+  const bool strict_fence_;
   WriterState& state_;
   table::DeliveryWriter writer_;
   std::vector<Lease> leases_;

@@ -18,7 +18,8 @@ using dynamo::AttributeValue;
 using dynamo::Item;
 
 constexpr Duration kLongestLease = std::chrono::hours(1);
-constexpr std::size_t kOfChance = 8;  // characters that tell a process from another one of the same host
+constexpr std::size_t kOfChance = 8;          // characters that tell a process from another one of the same host
+constexpr std::string_view kOldestDue = "t";  // of figures; ms; absent: none
 // TTL removes the heartbeat of a host that nobody clears up behind.
 constexpr Duration kForgotten = std::chrono::hours(24);
 
@@ -47,19 +48,20 @@ void put_texts(Item& item, std::string_view name, const std::set<std::string>& t
   }
 }
 
+// The attributes of one half's figures; all N.
 template <typename Figures, typename Visit>
 void each_figure(Figures& figures, const Visit& visit) {
-  visit(attribute::kReadyKnown, figures.ready);
-  visit(attribute::kDelayedKnown, figures.delayed);
-  visit(attribute::kInFlight, figures.in_flight);
-  visit(attribute::kUnread, figures.unread);
-  visit(attribute::kLookedAgo, figures.looked_ago);
-  visit(attribute::kShardsHeld, figures.shards);
-  visit(attribute::kShardsInUse, figures.in_use);
-  visit(attribute::kDeadKnown, figures.dead.records);
-  visit(attribute::kDeadShards, figures.dead.shards);
-  visit(attribute::kDeadMore, figures.dead.more);
-  visit(attribute::kDeadLookedAgo, figures.dead.looked_ago);
+  visit("r", figures.ready);
+  visit("d", figures.delayed);
+  visit("f", figures.in_flight);
+  visit("u", figures.unread);
+  visit("a", figures.looked_ago);
+  visit("s", figures.shards);
+  visit("n", figures.in_use);
+  visit("x", figures.dead.records);
+  visit("xs", figures.dead.shards);
+  visit("xm", figures.dead.more);
+  visit("xa", figures.dead.looked_ago);
 }
 
 std::uint64_t stored(Duration span) {
@@ -84,7 +86,7 @@ Item encode_figures(const OwnerFigures& figures) {
     }
   });
   if (figures.oldest_due) {
-    item.emplace(std::string(attribute::kOldestDue), stored_time(*figures.oldest_due));
+    item.emplace(std::string(kOldestDue), stored_time(*figures.oldest_due));
   }
   return item;
 }
@@ -92,7 +94,7 @@ Item encode_figures(const OwnerFigures& figures) {
 OwnerFigures decode_figures(const Item& item) {
   OwnerFigures figures;
   each_figure(figures, [&item](std::string_view name, auto& figure) { take_stored(figure, count_of(item, name)); });
-  figures.oldest_due = time_of(item, attribute::kOldestDue);
+  figures.oldest_due = time_of(item, kOldestDue);
   return figures;
 }
 
@@ -333,26 +335,12 @@ Place shards_place(std::string_view queue) {
   return {ownership_partition(queue, Half::standard), std::string(kShardsKey)};
 }
 
-dynamo::ItemWrite first_numbers(const std::string& table, const std::string& queue, const Shards& shards) {
-  dynamo::ItemWrite request{.table = table,
-                            .item = shards_place(queue).key(),
-                            .condition = "attribute_not_exists(#p)",
-                            .names = {{"#p", std::string(attribute::kPartition)}}};
-  put_number(request.item, attribute::kShards, shards.count);
-  put_number(request.item, attribute::kMostEver, shards.most_ever);
-  put_number(request.item, attribute::kItemVersion, 1);
-  return request;
-}
-
 dynamo::ItemWrite numbers_write(const table::QueueTable& place, const Item& before, const Shards& after) {
-  dynamo::ItemWrite request = first_numbers(place.table, place.queue, after);
-  if (before.empty()) {
-    return request;
-  }
+  dynamo::ItemWrite request{.table = place.table, .item = shards_place(place.queue).key()};
+  put_number(request.item, attribute::kShards, after.count);
+  put_number(request.item, attribute::kMostEver, after.most_ever);
   const auto version = dynamo::whole_number(before, attribute::kItemVersion).value_or(0);
-  request.item.insert_or_assign(std::string(attribute::kItemVersion), AttributeValue::number(version + 1));
-  request.condition.clear();
-  request.names.clear();
+  request.item.emplace(std::string(attribute::kItemVersion), AttributeValue::number(version + 1));
   for (const std::string_view name : {attribute::kShards, attribute::kMostEver, attribute::kItemVersion}) {
     demand(request, before, name);
   }
@@ -397,31 +385,22 @@ struct Word {
   Duration age{};
 };
 
-std::optional<Word> word_of(const Heartbeat& beat, const std::string& half, WallTime now,
-                            const std::optional<OwnWord>& own) {
-  const auto figures = beat.figures.find(half);
-  if (figures == beat.figures.end() || !beat.written_at || beat.leaving || beat.moves.contains(half)) {
-    return std::nullopt;
-  }
-  if (own && beat.host == own->host) {
-    return Word{own->figures, Duration::zero()};
-  }
-  // One of a clock that is farther ahead than that would be young for ever, also once its host is dead.
-  const Duration ago = now - *beat.written_at;
-  if (ago > beat.lease || ago < -beat.lease) {
-    return std::nullopt;
-  }
-  return Word{figures->second, std::max(ago, Duration::zero())};
-}
-
 std::vector<Word> words_of(std::span<const Heartbeat> beats, const QueueAddress& address, WallTime now,
                            const OwnWordOf& own) {
+  const std::string half = owned::half_name(address);
   const auto mine = own ? own(address.half) : std::nullopt;
   std::vector<Word> words;
   for (const Heartbeat& beat : beats) {
-    auto word = word_of(beat, owned::half_name(address), now, mine);
-    if (word && word->figures.shards > 0) {
-      words.push_back(*word);
+    const auto told = beat.figures.find(half);
+    if (told == beat.figures.end() || !beat.written_at || beat.leaving || beat.moves.contains(half)) {
+      continue;
+    }
+    const bool is_mine = mine && beat.host == mine->host;
+    const OwnerFigures& figures = is_mine ? mine->figures : told->second;
+    // One of a clock that is farther ahead than that would be young for ever, also once its host is dead.
+    const Duration ago = is_mine ? Duration::zero() : Duration(now - *beat.written_at);
+    if (figures.shards > 0 && ago <= beat.lease && ago >= -beat.lease) {
+      words.push_back({figures, std::max(ago, Duration::zero())});
     }
   }
   return words;

@@ -101,9 +101,7 @@ struct Shards {
 std::optional<Shards> shards_in(const dynamo::Item& item);
 /// Where it lies.
 Place shards_place(std::string_view queue);
-/// The first write of the item, on condition that there is none.
-dynamo::ItemWrite first_numbers(const std::string& table, const std::string& queue, const Shards& shards);
-/// The write of another number on condition that the item still is as `before` says; empty: there is none.
+/// The write of the item on condition that it still is as `before` says; empty: there is none.
 dynamo::ItemWrite numbers_write(const table::QueueTable& place, const dynamo::Item& before, const Shards& after);
 /// Makes it. Where there was none, the queue's name goes into the table's list of its queues before, so that none has
 /// messages that the list does not know.

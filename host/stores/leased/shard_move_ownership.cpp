@@ -12,8 +12,8 @@
 #include "base/guard.hpp"
 #include "base/mutex.hpp"
 #include "host/stores/leased/leased_operator.hpp"
+#include "host/stores/leased/table_messages.hpp"
 #include "host/stores/leased/table_ownership.hpp"
-#include "host/stores/owned/backlog.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -148,11 +148,13 @@ class MovedHalf final : public owned::ShardHolder {
       return false;
     }
     std::vector<table::RecordWrite> writes;
-    for (const Candidate& candidate : *candidates) {
-      if (const Marks marks = candidate.marks | core::kSuspect; marks != candidate.marks) {
-        writes.push_back(update_message(place_.table, {candidate.place, candidate.version}, parts_.nonces.anonymous(),
-                                        parts_.clock.wall_now(),
-                                        {{{attribute::kMarks, dynamo::AttributeValue::number(marks)}}, {}}, false));
+    const std::string partition = partition_of(address_.queue, address_.half, shard);
+    for (const owned::Found& one : *candidates) {
+      const core::StateChange suspect{.marks = one.state.marks | core::kSuspect};
+      if (suspect.marks != one.state.marks) {
+        writes.push_back(update_message(place_.table, {{partition, one.sort}, one.state.version},
+                                        parts_.nonces.anonymous(), parts_.clock.wall_now(),
+                                        attributes_of(suspect, true)));
       }
     }
     const auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
@@ -161,30 +163,27 @@ class MovedHalf final : public owned::ShardHolder {
   }
 
   // What of a priority may have been at work, marked or not. Nothing: it could not be read.
-  std::optional<std::vector<Candidate>> in_doubt(std::uint32_t shard, const Shard& doubtful, Priority priority,
-                                                 Deadline deadline) const {
+  std::optional<std::vector<owned::Found>> in_doubt(std::uint32_t shard, const Shard& doubtful, Priority priority,
+                                                    Deadline deadline) const {
     auto query = range_query(place_.table, partition_of(address_.queue, address_.half, shard),
                              first_sort_key(priority, WallTime{}), last_sort_key(priority, doubtful.until), true);
     owned::OrphanedRange orphaned(doubtful.left, doubtful.until);
-    std::vector<Candidate> read;
+    std::vector<owned::Found> read;
     do {
       auto page = parts_.client.query(query, deadline);
       if (!page) {
         return std::nullopt;
       }
-      for (const dynamo::Item& item : page->items) {
-        Candidate candidate = Candidate::of(item);
-        if (candidate.odd.empty()) {
-          orphaned.saw(candidate.place.sort);
-          read.push_back(std::move(candidate));
+      for (dynamo::Item& item : page->items) {
+        if (owned::Found one = found_of(std::move(item)); one.odd.empty()) {
+          orphaned.saw(one.sort);
+          read.push_back(std::move(one));
         }
       }
       query.exclusive_start_key = std::move(page->last_evaluated_key);
     } while (!orphaned.is_read() && !query.exclusive_start_key.empty());
     // What concerns whom is known once all has been counted.
-    std::erase_if(read, [&orphaned](const Candidate& candidate) {
-      return !orphaned.concerns(candidate.place.sort, candidate.due_at());
-    });
+    std::erase_if(read, [&orphaned](const owned::Found& one) { return !orphaned.concerns(one.sort, one.due_at()); });
     return read;
   }
 

@@ -22,17 +22,15 @@ struct ReadItem final : owned::Record {
 
 }  // namespace
 
-owned::Found found_of(const Candidate& candidate, dynamo::Item item, Half half) {
+owned::Found found_of(dynamo::Item item) {
   constexpr std::size_t kBesideItsValues = 60;  // in a table, about
-  const std::size_t bytes = kBesideItsValues + table::item_bytes(item);
-  core::MessageState state = candidate.state(half);
-  state.checkpoint = table::checkpoint_of(dynamo::attribute_of(item, attribute::kCheckpoint));
-  return {.sort = candidate.place.sort,
-          .state = std::move(state),
-          .bytes = bytes,
-          .writes_claim = candidate.frees_key_at_claim(),
+  Candidate candidate = Candidate::of(item);
+  return {.sort = std::move(candidate.place.sort),
+          .state = std::move(candidate.state),
+          .bytes = kBesideItsValues + table::item_bytes(item),
+          .writes_claim = candidate.frees_key_at_claim,
           .holds_group = candidate.hold,
-          .odd = candidate.odd,
+          .odd = std::move(candidate.odd),
           .record = std::make_unique<ReadItem>(std::move(item))};
 }
 
@@ -64,8 +62,7 @@ std::vector<Result<owned::MessageRecords::Page>> TableMessages::read(std::span<c
     }
     Page page{.stopped_at = dynamo::text_of(answer->last_evaluated_key, attribute::kSort)};
     for (dynamo::Item& item : answer->items) {
-      const Candidate candidate = Candidate::of(item);
-      page.found.push_back(found_of(candidate, std::move(item), half_));
+      page.found.push_back(found_of(std::move(item)));
     }
     pages.emplace_back(std::move(page));
   }
@@ -77,29 +74,10 @@ Result<std::set<std::string>> TableMessages::read_holds(std::uint32_t shard, Dea
   return groups ? Result<std::set<std::string>>(*std::move(groups)) : table::store_error(place_, groups.error());
 }
 
-StoredMessage TableMessages::open(const owned::Entry& entry) {
-  StoredMessage record = decode_record(item_of(entry), half_);
-  if (!entry.state.failure.empty()) {  // of an attempt that it came back from
-    record.failure = entry.state.failure;
-  }
-  record.message.checkpoint = entry.state.checkpoint;
-  queue_.writer(half_).failures.note({.id = record.message.id, .version = entry.state.version}, record.failure);
-  return record;
-}
-
-Held TableMessages::held_of(const owned::Out& out) const {
-  const auto& [shard, sort] = out.spot;
-  Held held{.place = {partition_of(place_.queue, half_, shard), sort},
-            .version = out.state.version,
-            .receive_count = out.state.receives,
-            .counted = out.counted,
-            .marks = out.state.marks,
-            .aliased = out.id != made_id(sort, shard),
-            .held_group = out.holds_group ? out.state.group : std::string()};
-  if (strict_fence_) {
-    held.fence = OwnerFence::of({place_.queue, half_}, shard, out.epoch);
-  }
-  return held;
+Message TableMessages::open(const owned::Entry& entry) {
+  Message message = decode_record(item_of(entry), half_).message;
+  message.checkpoint = entry.state.checkpoint;  // also of an attempt that it came back from
+  return message;
 }
 
 std::vector<bool> TableMessages::write_claims(std::span<const ClaimWrite> claims, Deadline deadline) {
@@ -107,7 +85,7 @@ std::vector<bool> TableMessages::write_claims(std::span<const ClaimWrite> claims
   std::vector<Place> places;
   std::vector<std::string> nonces;
   for (const auto& [out, change] : claims) {
-    places.push_back(held_of(out).place);
+    places.push_back(place_of(out.spot));
     nonces.push_back(parts_.nonces.next());
     writes.push_back(update_message(place_.table, {places.back(), out.state.version}, nonces.back(),
                                     parts_.clock.wall_now(), attributes_of(change, false)));
@@ -127,10 +105,7 @@ std::vector<bool> TableMessages::write_claims(std::span<const ClaimWrite> claims
 
 std::vector<SettleResult> TableMessages::settle(std::span<const Completion> completions,
                                                 std::span<const owned::Out> outs, Deadline deadline) {
-  std::vector<std::optional<Held>> held;
-  std::transform(outs.begin(), outs.end(), std::back_inserter(held),
-                 [this](const owned::Out& out) { return held_of(out); });
-  return LeasedWriter(queue_, half_).settle(completions, held, deadline);
+  return LeasedWriter(queue_, half_, strict_fence_).settle(completions, {outs.begin(), outs.end()}, deadline);
 }
 
 std::vector<std::optional<owned::MessageRecords::Count>> TableMessages::count_dead(

@@ -13,7 +13,7 @@
 namespace sluice::queue::leased {
 
 /// A message as the rules see it, with the item that it was read from.
-owned::Found found_of(const Candidate& candidate, dynamo::Item item, Half half);
+owned::Found found_of(dynamo::Item item);
 /// That item.
 const dynamo::Item& item_of(const owned::Entry& entry);
 
@@ -28,7 +28,7 @@ class TableMessages final : public owned::MessageRecords {
   void order_wanted(Order order, Deadline deadline) override;
   std::vector<Result<Page>> read(std::span<const Query> queries, Deadline deadline) override;
   Result<std::set<std::string>> read_holds(std::uint32_t shard, Deadline deadline) override;
-  StoredMessage open(const owned::Entry& entry) override;
+  Message open(const owned::Entry& entry) override;
   std::vector<bool> write_claims(std::span<const ClaimWrite> claims, Deadline deadline) override;
   std::vector<SettleResult> settle(std::span<const Completion> completions, std::span<const owned::Out> outs,
                                    Deadline deadline) override;
@@ -36,7 +36,7 @@ class TableMessages final : public owned::MessageRecords {
                                                Deadline deadline) override;
 
  private:
-  Held held_of(const owned::Out& out) const;
+  Place place_of(const owned::Spot& spot) const { return {partition_of(place_.queue, half_, spot.first), spot.second}; }
 
   LeasedQueue& queue_;
   const table::StoreParts& parts_;

@@ -34,8 +34,7 @@ std::optional<std::vector<Heartbeat>> TableOwnership::read_beats(bool consistent
       beats.push_back(std::move(*beat));
     } else {
       remarks_.say("the heartbeat '" + Place::of(item).sort + "' in table '" + table_ +
-                       "' is only half there, and counts for nothing; remove it if its host is gone",
-                   clock_.steady_now());
+                   "' is only half there, and counts for nothing; remove it if its host is gone");
     }
   }
   return beats;
@@ -63,17 +62,16 @@ std::optional<owned::OwnershipLook> TableOwnership::look_at(const QueueAddress& 
     return std::nullopt;
   }
   for (const std::string& odd : known.page.odd) {
-    remarks_.say("table '" + table_ + "': " + odd, clock_.steady_now());
+    remarks_.say("table '" + table_ + "': " + odd);
   }
   const std::uint32_t configured = queue_of_(half.queue).shards.configured();
   const std::string count = std::to_string(numbers->count);
   if (std::exchange(known.count, numbers->count) != numbers->count && numbers->count != configured) {
     remarks_.say("queue '" + half.queue + "' has " + count + " shards, as the item '" + std::string(kShardsKey) +
-                     "' in partition '" + ownership_partition(half.queue, Half::standard) + "' of table '" + table_ +
-                     "' says, and not the " + std::to_string(configured) +
-                     " of this host's configuration, which the host passes over; put shards = " + count +
-                     " under [queues." + half.queue + "], or the number that you want into the item",
-                 clock_.steady_now());
+                 "' in partition '" + ownership_partition(half.queue, Half::standard) + "' of table '" + table_ +
+                 "' says, and not the " + std::to_string(configured) +
+                 " of this host's configuration, which the host passes over; put shards = " + count +
+                 " under [queues." + half.queue + "], or the number that you want into the item");
   }
   const auto& rows = known.page.rows;
   std::uint32_t all = std::max(numbers->most_ever, known.page.beyond());
@@ -102,21 +100,21 @@ std::optional<Shards> TableOwnership::numbers_of(const QueueAddress& half, const
     }
     item = std::move(found->item);
   }
+  const table::QueueTable place{half.queue, table_, {}, {}};
   const auto told = shards.learn(item);
   if (!told) {
     remarks_.say("table '" + table_ + "': the item '" + std::string(kShardsKey) + "' in partition '" +
-                     shards_place(half.queue).partition + "' says no number of shards from " +
-                     std::to_string(kLeastShards) + " to " + std::to_string(kMostShards) +
-                     "; what was known before stays, mend the item",
-                 clock_.steady_now());
+                 shards_place(half.queue).partition + "' says no number of shards from " +
+                 std::to_string(kLeastShards) + " to " + std::to_string(kMostShards) +
+                 "; what was known before stays, mend the item");
     return shards.last();
   }
   Shards numbers = *told;
   if (item.empty()) {
     numbers.most_ever = std::max(numbers.most_ever, page.beyond());
-    const auto written = write_numbers(client_, {half.queue, table_, {}, {}}, item, numbers, deadline);
+    const auto written = write_numbers(client_, place, item, numbers, deadline);
     if (written) {
-      static_cast<void>(shards.learn(first_numbers(table_, half.queue, numbers).item));
+      static_cast<void>(shards.learn(numbers_write(place, item, numbers).item));
     } else if (written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
       return std::nullopt;  // the next look reads it
     } else {
@@ -173,7 +171,7 @@ std::optional<dynamo::Error> TableOwnership::trouble() const {
 }
 
 void TableOwnership::tell(const std::string& what, const dynamo::Error& error) {
-  remarks_.say(what, "table '" + table_ + "': " + what + ": " + error.message, clock_.steady_now());
+  remarks_.say(what, "table '" + table_ + "': " + what + ": " + error.message);
 }
 
 }  // namespace sluice::queue::leased

@@ -26,9 +26,8 @@ class TableOwnership final : public owned::OwnershipRecords {
       : table_(std::move(table)),
         client_(parts.client),
         time_(parts.clock),
-        clock_(machine),
         queue_of_(std::move(queue_of)),
-        remarks_(std::move(warn)) {}
+        remarks_(std::move(warn), machine) {}
 
   Written write_beat(const Heartbeat& beat, bool anew, Deadline deadline) override;
   std::optional<std::vector<Heartbeat>> read_beats(bool consistent, Deadline deadline) override;
@@ -55,7 +54,6 @@ class TableOwnership final : public owned::OwnershipRecords {
   const std::string table_;
   dynamo::Client& client_;
   table::TableClock& time_;
-  const Clock& clock_;
   const QueueOf queue_of_;
   owned::Remarks remarks_;  // synchronises itself
 

@@ -663,8 +663,7 @@ void Backlog::cut_line(GroupBacklog& line, std::size_t left) {
 
 bool Backlog::is_inherited(const Entry& entry) const {
   const Range& range = parts_.at(entry.part).ranges[priority_at(entry.sort)];
-  return !entry.known &&
-         range.orphaned.concerns(entry.sort, std::max(entry.due(), entry.state.hidden_until.value_or(WallTime{})));
+  return !entry.known && range.orphaned.concerns(entry.sort, entry.due_at());
 }
 
 bool Backlog::is_suspect(const Entry& entry) const { return entry.state.is_suspect() || is_inherited(entry); }

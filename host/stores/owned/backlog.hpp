@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -75,6 +76,9 @@ struct Found {
   std::unique_ptr<Record> record{};
 
   WallTime due() const { return state.sent_at; }
+  /// When its turn may come, and whether it has.
+  WallTime due_at() const { return std::max(due(), state.hidden_until.value_or(due())); }
+  bool is_due(WallTime now) const { return due() <= now && (!state.hidden_until || *state.hidden_until < now); }
 };
 
 /// A message in memory.

@@ -25,7 +25,7 @@ InFlightBound rounded(std::uint64_t count) {
 
 HostLease::HostLease(Duration lease, std::string where, const Clock& clock,
                      std::function<void(const std::string&)> warn)
-    : where_(std::move(where)), clock_(clock), remarks_(std::move(warn)), lease_clock_(clock), lease_(lease) {}
+    : where_(std::move(where)), clock_(clock), remarks_(std::move(warn), clock), lease_clock_(clock), lease_(lease) {}
 
 bool HostLease::check() {
   const SteadyTime now = lease_clock_.now();
@@ -34,11 +34,10 @@ bool HostLease::check() {
   }
   if (lease_.holds(now - (lease_clock_.ahead() - ahead_at_beat_))) {
     remarks_.say("the clock of this machine has jumped ahead, or the machine has slept: what this host held of " +
-                     where_ + " counts as lost and is taken anew",
-                 clock_.steady_now());
+                 where_ + " counts as lost and is taken anew");
   } else {
-    remarks_.say("no heartbeat could be written to " + where_ + " for a whole lease: what this host held of it is lost",
-                 clock_.steady_now());
+    remarks_.say("no heartbeat could be written to " + where_ +
+                 " for a whole lease: what this host held of it is lost");
   }
   lease_.gone();
   lost_ = true;

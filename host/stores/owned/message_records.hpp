@@ -10,7 +10,6 @@
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "host/queue/source.hpp"
-#include "host/queue/stored_message.hpp"
 #include "host/stores/core/transitions.hpp"
 #include "host/stores/owned/backlog.hpp"
 
@@ -58,7 +57,7 @@ class MessageRecords {
   /// The groups of a part that wait for an operator.
   virtual Result<std::set<std::string>> read_holds(std::uint32_t part, Deadline deadline) = 0;
   /// The message as it was read, for whoever is to work on it.
-  virtual StoredMessage open(const Entry& entry) = 0;
+  virtual Message open(const Entry& entry) = 0;
 
   struct ClaimWrite {
     Out out;

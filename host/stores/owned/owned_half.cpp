@@ -40,7 +40,7 @@ OwnedHalf::OwnedHalf(QueueAddress address, std::function<void(const std::string&
       clock_(clock),
       locator_base_(static_cast<std::int64_t>((random.next() >> 33U) | 1U) << kLocatorShift),
       name_(half_name(address_)),
-      remarks_(std::move(warn)) {}
+      remarks_(std::move(warn), clock) {}
 
 std::uint32_t OwnedHalf::enter(SourceEvents events) {
   const MutexLock lock(mutex_);
@@ -208,8 +208,7 @@ ClaimRules OwnedHalf::rules_for(std::uint32_t source, const ClaimRules& asked) {
   }
   if (strictness(rules) > strictness(asked)) {
     remarks_.say("'" + name_ + "' is handed out by the strictest order that a job of this host asks for; another job " +
-                     "asks for less; give both the same order",
-                 clock_.steady_now());
+                 "asks for less; give both the same order");
   }
   return rules;
 }
@@ -359,12 +358,11 @@ std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, st
 }
 
 void OwnedHalf::read_failed(const Job& job, const Error& error) {
-  const SteadyTime now = clock_.steady_now();
   const std::string about = "shard " + std::to_string(job.query.part) + " of '" + name_ + "'";
-  remarks_.say(about, about + " cannot be read and waits, the others go on: " + error.message(), now);
+  remarks_.say(about, about + " cannot be read and waits, the others go on: " + error.message());
   const MutexLock lock(mutex_);
   if (Part* part = part_of(job.query.part, job.number)) {
-    part->reader.failed(now);
+    part->reader.failed(clock_.steady_now());
     part->throttled = error.code() == ErrorCode::throttled;
     part->trouble = error;
   }
@@ -401,9 +399,8 @@ void OwnedHalf::read_each(const std::vector<Job>& jobs, Deadline deadline) {
 // Counts it into the answer, and takes it up where it is due.
 void OwnedHalf::take_up(const Job& job, Found found, Moment now, ReadAnswer& answer) {
   if (!found.odd.empty()) {
-    remarks_.say(
-        "an item in shard " + std::to_string(job.query.part) + " of '" + name_ + "' is passed over: " + found.odd,
-        now.steady);
+    remarks_.say("an item in shard " + std::to_string(job.query.part) + " of '" + name_ +
+                 "' is passed over: " + found.odd);
   }
   if (found.due() > now.wall) {
     ++answer.later;
@@ -438,8 +435,7 @@ void OwnedHalf::page_read(const Job& job, MessageRecords::Page page) {
                  std::to_string(parked) + " groups of '" + name_ +
                      "' wait for another attempt or for an operator, which is more than this host keeps in memory; "
                      "they are read anew every " +
-                     std::to_string(PartReader::kSweep / std::chrono::seconds(1)) + " s, and others go on meanwhile",
-                 now.steady);
+                     std::to_string(PartReader::kSweep / std::chrono::seconds(1)) + " s, and others go on meanwhile");
   }
   part->throttled = false;
   part->trouble.reset();
@@ -488,19 +484,18 @@ std::optional<InFlightBound> OwnedHalf::take(std::uint32_t source, const ClaimRe
 }
 
 Delivery OwnedHalf::deliver(std::uint32_t source, const Entry& entry, const ClaimRequest& request) {
-  StoredMessage record = records_.open(entry);
+  Message message = records_.open(entry);
   const std::int64_t locator = locator_base_ | ++handed_out_;
   Out out{.locator = locator,
           .spot = entry.spot(),
           .epoch = parts_.at(entry.part).epoch,
-          .id = record.message.id,
+          .id = message.id,
           .holds_group = entry.holds_group,
           .state = entry.state,
           .source = source,
           .writes_claim = entry.suspect || entry.writes_claim};
-  out.state.failure = std::move(record.failure);
   Delivery delivery;
-  delivery.message = std::move(record.message);
+  delivery.message = std::move(message);
   delivery.message.attempt = core::receives_when_claimed(entry.state, request.counts);
   delivery.suspect = entry.suspect;
   delivery.leased_until = SteadyTime::max();

@@ -43,7 +43,7 @@ OwnershipCoordinator::OwnershipCoordinator(Settings settings, OwnershipRecords& 
     : settings_(std::move(settings)),
       records_(records),
       clock_(clock),
-      remarks_(settings_.warn),
+      remarks_(settings_.warn, clock),
       lease_(settings_.lease, "table '" + settings_.table + "'", clock, settings_.warn),
       members_(settings_.lease) {}
 
@@ -254,11 +254,9 @@ bool OwnershipCoordinator::beat(Deadline deadline) {
 // Somebody has marked this host's heartbeat as that of one that has ended, so that others take what it owns.
 void OwnershipCoordinator::lose_to_a_mark() {
   declared_dead_ = true;
-  remarks_.say(
-      "somebody has declared this host dead in table '" + settings_.table +
-          "', although it lives: what it held of it counts as lost and is taken anew; is its state folder shared "
-          "with another machine?",
-      clock_.steady_now());
+  remarks_.say("somebody has declared this host dead in table '" + settings_.table +
+               "', although it lives: what it held of it counts as lost and is taken anew; is its state folder shared "
+               "with another machine?");
   lease_.gone();
   lose_all();
 }
@@ -466,9 +464,8 @@ void OwnershipCoordinator::move_written(Duty& duty, const Move& move) {
   if (gained && move.after.left > 0 && !duty.holder->moves()) {
     const std::string by = move.before.owner.empty() ? "its last owner" : "'" + move.before.owner + "'";
     remarks_.say("shard " + std::to_string(shard) + " of '" + duty.name + "' was not handed over by " + by +
-                     ": what lies among its first " + std::to_string(move.after.left) +
-                     " messages may have been at work and runs alone",
-                 clock_.steady_now());
+                 ": what lies among its first " + std::to_string(move.after.left) +
+                 " messages may have been at work and runs alone");
   }
   tell_holder(duty, {}, &move);
 }

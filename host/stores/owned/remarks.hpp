@@ -16,15 +16,17 @@ class Remarks {
   static constexpr Duration kAgain = std::chrono::minutes(1);
   static constexpr std::size_t kMost = 1000;
 
-  explicit Remarks(std::function<void(const std::string&)> warn) : warn_(std::move(warn)) {}
+  /// `warn` may be empty; the clock outlives it.
+  Remarks(std::function<void(const std::string&)> warn, const Clock& clock) : warn_(std::move(warn)), clock_(clock) {}
 
-  void say(const std::string& line, SteadyTime now) { say(line, line, now); }
+  void say(const std::string& line) { say(line, line); }
   /// `about` is what two remarks have in common that are the same one.
-  void say(const std::string& about, const std::string& line, SteadyTime now) {
+  void say(const std::string& about, const std::string& line) {
     if (!warn_) {
       return;
     }
     {
+      const SteadyTime now = clock_.steady_now();
       const MutexLock lock(mutex_);
       const auto said = said_.find(about);
       if (said != said_.end() && now < said->second + kAgain) {
@@ -40,6 +42,7 @@ class Remarks {
 
  private:
   const std::function<void(const std::string&)> warn_;
+  const Clock& clock_;
   Mutex mutex_;
   std::map<std::string, SteadyTime> said_ SLUICE_GUARDED_BY(mutex_);
 };

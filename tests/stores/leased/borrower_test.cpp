@@ -168,7 +168,8 @@ TEST_F(LeasedBorrowerTest, ReceiptsOfAnotherProcessAreHonoured) {
   send({.id = "own", .body = "x"});
   send({.body = "y"});
   LeasedQueue elsewhere(locate_("orders"), kShards, parts_, random_);
-  DirectClaimer other(elsewhere, Half::standard);
+  const auto of_another = borrowing(elsewhere, Half::standard);
+  Source& other = *of_another;
   for (const Delivery& delivery : take()) {
     const auto extended = other.extend(std::span(&delivery.receipt, 1), 60s, soon()).front();
     ASSERT_EQ(extended.status, SettleStatus::applied) << extended.error.message();
@@ -224,37 +225,58 @@ TEST_F(LeasedBorrowerTest, EffectsAreCommittedWithTheEndOrNotAtAll) {
   EXPECT_EQ(end(next.front().receipt, CompletionAction::remove).status, SettleStatus::applied);
 }
 
+TEST_F(LeasedBorrowerTest, WhoEndsWhatAnotherHasClaimedKeepsTheFailuresBefore) {
+  send({.body = "x"});
+  end(take().front().receipt, CompletionAction::retry, {.error = "first", .handler = "h"});
+  const auto again = take();
+  ASSERT_THAT(again, SizeIs(1));
+  LeasedQueue elsewhere(locate_("orders"), kShards, parts_, random_);
+  const auto other = borrowing(elsewhere, Half::standard);
+  EXPECT_EQ(end(*other, {.receipt = again.front().receipt,
+                         .action = CompletionAction::retry,
+                         .failure = {.error = "second", .handler = "h"}})
+                .status,
+            SettleStatus::applied);
+  const StoredMessage record = decode_record(items("orders#").front(), Half::standard);
+  EXPECT_EQ(record.failure.error, "second");
+  ASSERT_THAT(record.failure.earlier, SizeIs(1));
+  EXPECT_EQ(record.failure.earlier.front().error, "first");
+}
+
+/// A message whose id says where it lies, as an owner knows it that has just handed it out.
+owned::Out out_of_made(const std::string& id) {
+  const auto [sort, shard] = *place_of_made_id(id);
+  return {.spot = {shard, sort}, .id = id};
+}
+
 TEST_F(LeasedBorrowerTest, AStrictFenceKeepsAnOwnerOfBeforeFromCommitting) {
   const std::string id = send({.body = "x"});
   own(place_of_made_id(id)->second, "host-a/1", 3);
-  const Place place = *made_place("orders", id);
   auto effects = std::make_shared<Effects>();
   effects->messages.push_back({.queue = "orders", .message = {.id = "next", .body = "n"}});
   const Completion done{.receipt = {id, 1}, .effects = effects};
-  Held held{.place = place};
-  held.fence =
-      OwnerFence{{ownership_partition("orders", Half::standard), ownership_sort(place_of_made_id(id)->second)}, 2};
+  owned::Out out = out_of_made(id);
   const auto settled = [&] {
-    const std::vector<std::optional<Held>> all{held};
-    return LeasedWriter(queue_, Half::standard).settle(std::span(&done, 1), all, soon()).front().status;
+    return LeasedWriter(queue_, Half::standard, true).settle(std::span(&done, 1), {out}, soon()).front().status;
   };
+  out.epoch = 2;
   EXPECT_EQ(settled(), SettleStatus::lost);
-  held.fence->epoch = 3;
+  out.epoch = 3;
   EXPECT_EQ(settled(), SettleStatus::applied);
 }
 
 TEST_F(LeasedBorrowerTest, AnOwnersRemovalIsOneWriteUnit) {
   std::vector<Completion> done;
-  std::vector<std::optional<Held>> held;
+  LeasedWriter::Outs outs;
   for (int i = 0; i < 100; ++i) {
     const std::string id = send({.body = std::string(200, 'x')});
     done.push_back({.receipt = {id, 1}});
-    held.emplace_back(Held{.place = *made_place("orders", id)});
+    outs.emplace_back(out_of_made(id));
   }
   const double before = write_units();
   const auto requests = model_.counters().requests;
   LeasedWriter writer(queue_, Half::standard);
-  for (const auto& result : writer.settle(done, held, soon())) {
+  for (const auto& result : writer.settle(done, outs, soon())) {
     EXPECT_EQ(result.status, SettleStatus::applied);
   }
   EXPECT_EQ(write_units() - before, 100);

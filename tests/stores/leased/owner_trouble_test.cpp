@@ -494,8 +494,7 @@ TEST(OwnershipItems, ASpanBeyondAllSpansIsALongOne) {
   dynamo::Item item = leased::encode_beat(beat, WallTime(1'767'323'045s));
   dynamo::Map figures =
       *dynamo::find<dynamo::Map>(*dynamo::find<dynamo::Map>(item, leased::attribute::kFigures), "orders");
-  figures.insert_or_assign(std::string(leased::attribute::kLookedAgo),
-                           dynamo::AttributeValue::number(std::numeric_limits<std::int64_t>::max()));
+  figures.insert_or_assign("a", dynamo::AttributeValue::number(std::numeric_limits<std::int64_t>::max()));
   item.insert_or_assign(std::string(leased::attribute::kFigures), dynamo::Map{{"orders", figures}});
   const auto read = leased::decode_beat(item);
   ASSERT_TRUE(read);

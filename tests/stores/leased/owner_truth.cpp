@@ -133,10 +133,11 @@ void OwnerTruth::check_crash(const OwnerHost& host, const Delivery& handed, Know
     return;
   }
   const leased::Candidate now = leased::Candidate::of(record->second);
-  if (!handed.suspect && now.version == *version) {
+  if (!handed.suspect && now.state.version == *version) {
     say(host.name + " begins with " + handed.message.id +
         ", which was at work in a host that crashed, as with any other");
-  } else if (handed.suspect && now.version == handed.receipt.version && now.receive_count < handed.message.attempt) {
+  } else if (handed.suspect && now.state.version == handed.receipt.version &&
+             now.state.receives < handed.message.attempt) {
     say(host.name + " begins with the suspect " + handed.message.id + " without having counted the attempt");
   }
   ++crashes_checked_;
@@ -165,8 +166,8 @@ void OwnerTruth::crashed(const OwnerHost& host, const Delivery& handed) {
   }
   const leased::Candidate now = leased::Candidate::of(record->second);
   // What waits for a later time has been put back, although its host never heard of it: nobody had it at work any more.
-  if (!now.not_before || *now.not_before <= world_.clock.wall_now()) {
-    known.crash_version = now.version;
+  if (now.state.hidden_until.value_or(WallTime()) <= world_.clock.wall_now()) {
+    known.crash_version = now.state.version;
   }
 }
 
@@ -176,7 +177,7 @@ void OwnerTruth::edit(const std::string& id) {
     return;
   }
   dynamo::Item item = found->second;
-  const std::int64_t version = leased::Candidate::of(item).version + 1;
+  const std::int64_t version = leased::Candidate::of(item).state.version + 1;
   const int edits = ++known_.at(id).edits;
   item.insert_or_assign(std::string(leased::attribute::kVersion), dynamo::AttributeValue::number(version));
   item.insert_or_assign(std::string(leased::attribute::kNonce), "edit-" + std::to_string(edits));
@@ -189,8 +190,7 @@ void OwnerTruth::release_groups() {
   for (const auto& [id, item] : dead) {
     const leased::Candidate letter = leased::Candidate::of(item);
     if (letter.hold) {
-      const auto shard = leased::parse_partition(letter.place.partition)->shard;
-      world_.remove(leased::hold_place(kOwnersQueue, shard, letter.group).key());
+      world_.remove(leased::hold_place(kOwnersQueue, letter.shard, letter.state.group).key());
       world_.remove(letter.place.key());
     }
   }

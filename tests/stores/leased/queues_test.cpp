@@ -326,6 +326,11 @@ TEST_F(LeasedQueuesTest, ListsByTimeAcrossShardsAndPrioritiesInEitherDirection) 
   ASSERT_TRUE(page);
   EXPECT_FALSE(desk_->list("orders", {.limit = 5, .cursor = page->next, .newest_first = true}, soon()))
       << "of the other direction";
+  EXPECT_FALSE(desk_->list("orders", {.half = Half::dlq, .limit = 5, .cursor = page->next}, soon()))
+      << "of the other half";
+  const auto elsewhere = desk_->list("invoices", {.limit = 5, .cursor = page->next}, soon());
+  ASSERT_FALSE(elsewhere) << "of another queue";
+  EXPECT_EQ(elsewhere.error().code(), ErrorCode::invalid);
 }
 
 TEST_F(LeasedQueuesTest, AShortQueueIsListedWithOneReadAShard) {

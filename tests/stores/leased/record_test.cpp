@@ -93,10 +93,9 @@ TEST_F(LeasedRecordTest, WhatASenderSaysComesBack) {
   EXPECT_EQ(read.state(kNow), MessageState::delayed);
   const Candidate candidate = Candidate::of(item);
   EXPECT_EQ(candidate.id, "A-1");
-  EXPECT_EQ(candidate.own_id, "A-1");
-  EXPECT_EQ(candidate.due, kNow + 60s);
-  EXPECT_EQ(candidate.group, "g");
-  EXPECT_EQ(candidate.priority, Priority::high);
+  EXPECT_EQ(candidate.state.sent_at, kNow + 60s);
+  EXPECT_EQ(candidate.state.group, "g");
+  EXPECT_EQ(candidate.state.priority, Priority::high);
   EXPECT_THAT(candidate.odd, IsEmpty());
 }
 
@@ -242,7 +241,7 @@ TEST_F(LeasedRecordTest, TakenAwayIsAsAbsent) {
   EXPECT_EQ(read.received_at, std::nullopt);
   EXPECT_EQ(read.marks, 0U);
   EXPECT_THAT(read.odd, IsEmpty());
-  EXPECT_FALSE(Candidate::of(item).received);
+  EXPECT_FALSE(Candidate::of(item).state.received_at);
 }
 
 TEST_F(LeasedRecordTest, VersionsAreComparedAsTheyAreSpelt) {
