@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/mutex.hpp"
+#include "host/stores/table/table_clock.hpp"
 #include "host/stores/table/table_errors.hpp"
 #include "host/stores/table/table_keys.hpp"
 
@@ -190,16 +190,6 @@ bool knows_no_deletion_protection(const dynamo::Error& error) {
   return error.message.find("eletionProtection") != std::string::npos;
 }
 
-// Sleeps; false when stopped first.
-bool pause(Duration span, const Clock& clock, Deadline deadline, const std::stop_token& stop) {
-  Mutex mutex;
-  Condition never_signalled;
-  const MutexLock lock(mutex);
-  const Deadline end = deadline.earlier(Deadline::after(clock, span));
-  never_signalled.wait_until(mutex, stop, end.time(), [] { return false; });
-  return !stop.stop_requested();
-}
-
 Result<TableOutcome> wait_until_active(dynamo::Client& client, const TableSpec& spec, const Clock& clock,
                                        Deadline deadline, const std::stop_token& stop, TableOutcome outcome) {
   for (Duration span = kFirstLook;; span = std::min<Duration>(kLookInterval, span * 2)) {
@@ -218,7 +208,7 @@ Result<TableOutcome> wait_until_active(dynamo::Client& client, const TableSpec& 
     if (deadline.passed(clock.steady_now())) {
       return Error(ErrorCode::timeout, "table '" + spec.table + "' is still being made; look again later");
     }
-    if (!pause(span, clock, deadline, stop)) {
+    if (!table::pause(clock, span, deadline, stop)) {
       return Error(ErrorCode::cancelled,
                    "stopped while table '" + spec.table + "' is being made; it will be there soon");
     }

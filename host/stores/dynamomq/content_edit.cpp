@@ -27,13 +27,25 @@ bool is_set(const AttributeValue& value) {
   return value.is<dynamo::StringSet>() || value.is<dynamo::NumberSet>() || value.is<dynamo::BinarySet>();
 }
 
-/// A set of these elements, of which `to_text` gives each as the set keeps it; nothing: one does not fit, or is there
-/// twice.
-template <typename Set, typename ToText>
-std::optional<AttributeValue> set_of(const List& elements, ToText to_text) {
+/// What a value of JSON is as an element of such a set; nothing: it cannot be.
+template <typename Set>
+std::optional<std::string> element_of(const AttributeValue& value) {
+  if constexpr (std::is_same_v<Set, dynamo::NumberSet>) {
+    const auto* number = value.get<dynamo::Number>();
+    return number == nullptr ? std::nullopt : std::optional(number->text);
+  }
+  const auto* text = value.get<std::string>();
+  return text == nullptr                          ? std::nullopt
+         : std::is_same_v<Set, dynamo::BinarySet> ? decode_base64(*text)
+                                                  : std::optional(*text);
+}
+
+/// A set of these elements; nothing: one does not fit, or is there twice.
+template <typename Set>
+std::optional<AttributeValue> set_of(const List& elements) {
   Set set;
   for (const AttributeValue& element : elements) {
-    const std::optional<std::string> text = to_text(element);
+    const std::optional<std::string> text = element_of<Set>(element);
     if (!text || std::find(set.values.begin(), set.values.end(), *text) != set.values.end()) {
       return std::nullopt;
     }
@@ -42,34 +54,19 @@ std::optional<AttributeValue> set_of(const List& elements, ToText to_text) {
   return set.values.empty() ? std::nullopt : std::optional<AttributeValue>(std::move(set));
 }
 
-std::optional<std::string> text_in(const AttributeValue& value) {
-  const auto* text = value.get<std::string>();
-  return text == nullptr ? std::nullopt : std::optional(*text);
-}
-
-std::optional<std::string> number_in(const AttributeValue& value) {
-  const auto* number = value.get<dynamo::Number>();
-  return number == nullptr ? std::nullopt : std::optional(number->text);
-}
-
-std::optional<std::string> bytes_in(const AttributeValue& value) {
-  const auto* text = value.get<std::string>();
-  return text == nullptr ? std::nullopt : decode_base64(*text);
-}
-
 /// `value`, as JSON has it, of the type of `before`, for which it stands; nothing: it cannot be.
 std::optional<AttributeValue> of_the_type_of(const AttributeValue& before, const AttributeValue& value) {
   const auto* list = value.get<List>();
   if (before.is<dynamo::Binary>()) {
-    auto bytes = bytes_in(value);
+    auto bytes = element_of<dynamo::BinarySet>(value);
     return bytes ? std::optional<AttributeValue>(dynamo::Binary{std::move(*bytes)}) : std::nullopt;
   }
   if (list == nullptr || !is_set(before)) {
     return std::nullopt;
   }
-  return before.is<dynamo::StringSet>()   ? set_of<dynamo::StringSet>(*list, text_in)
-         : before.is<dynamo::NumberSet>() ? set_of<dynamo::NumberSet>(*list, number_in)
-                                          : set_of<dynamo::BinarySet>(*list, bytes_in);
+  return before.is<dynamo::StringSet>()   ? set_of<dynamo::StringSet>(*list)
+         : before.is<dynamo::NumberSet>() ? set_of<dynamo::NumberSet>(*list)
+                                          : set_of<dynamo::BinarySet>(*list);
 }
 
 bool alike(const AttributeValue& a, const AttributeValue& b) {

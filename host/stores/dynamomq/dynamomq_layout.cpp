@@ -4,6 +4,7 @@
 #include "dynamo/item_reading.hpp"
 #include "host/stores/dynamomq/dynamomq_roles.hpp"
 #include "host/stores/dynamomq/record.hpp"
+#include "host/stores/dynamomq/record_writes.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -20,7 +21,7 @@ class DynamoMqLayout final : public table::RecordLayout {
       : RecordLayout(parts, std::move(place), kLayoutNames, {}) {}
 
   dynamo::Result<table::FoundRecords> find(const std::set<std::string>& ids, Deadline deadline) const override {
-    SLUICE_TRY(records, parts().runner.read(place().table, attribute::kId, {ids.begin(), ids.end()}, deadline));
+    SLUICE_TRY(records, read_records(parts(), place(), {ids.begin(), ids.end()}, deadline));
     table::FoundRecords found;
     for (const std::string& id : ids) {
       found[id].item = std::move((*records)[id]);

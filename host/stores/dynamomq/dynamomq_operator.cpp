@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "base/text/hex.hpp"
@@ -17,9 +16,8 @@
 namespace sluice::queue::dynamomq {
 namespace {
 
-constexpr char kTableCursor = 't';  // what a cursor of a consistent list begins with; no hexadecimal digit
 constexpr std::size_t kScanPage = 1'000;
-constexpr std::size_t kLongestCursor = 16 * 1024;
+constexpr std::size_t kLongestCursor = 64 * 1024;
 
 template <typename Request>
 void project_record(Request& request) {
@@ -45,49 +43,29 @@ void add_listed(ListPage& page, std::size_t& bytes, const dynamo::Item& item, co
   page.messages.push_back(std::move(record));
 }
 
-// Where a list goes on after that message, as opaque text: "<length of sent_at>:<sent_at><id>" in hexadecimal.
-std::string encode_cursor(const dynamo::Item& last) {
-  const std::string sent_at = dynamo::text_of(last, attribute::kSentAt);
-  return to_hex(std::to_string(sent_at.size()) + ':' + sent_at + dynamo::text_of(last, attribute::kId));
-}
-
-std::string encode_table_cursor(const dynamo::Item& last) {
-  return kTableCursor + to_hex(dynamo::text_of(last, attribute::kId));
-}
-
-std::optional<std::string> bytes_of(std::string_view hex) {
-  return hex.size() > kLongestCursor ? std::nullopt : from_hex(hex);
-}
-
-Error no_cursor() {
-  return {ErrorCode::invalid, "the cursor is not one that such a list has given; leave it out to begin at the start"};
-}
-
-Result<dynamo::Item> decode_cursor(std::string_view cursor, Half half) {
-  const auto plain = bytes_of(cursor);
-  if (!plain) {
-    return no_cursor();
+// Where a list goes on after that message, as opaque text: the item of its key in the index or, of a consistent list,
+// in the table, in hexadecimal. The half is the list's.
+std::string encode_cursor(const dynamo::Item& last, const ListRequest& request) {
+  dynamo::Item key = kLoneNames.key(dynamo::text_of(last, attribute::kId));
+  if (!request.consistent) {
+    key.emplace(attribute::kSentAt, dynamo::text_of(last, attribute::kSentAt));
   }
-  std::size_t length = 0;
-  const auto [stop, failure] = std::from_chars(plain->data(), plain->data() + plain->size(), length);
-  const auto start = static_cast<std::size_t>(stop - plain->data()) + 1;
-  if (failure != std::errc() || start > plain->size() || *stop != ':' || length == 0 ||
-      length >= plain->size() - start) {
-    return no_cursor();
-  }
-  dynamo::Item key;
-  key.emplace(attribute::kQueueType, std::string(to_string(half)));
-  key.emplace(attribute::kSentAt, plain->substr(start, length));
-  key.emplace(attribute::kId, plain->substr(start + length));
-  return key;
+  return to_hex(dynamo::encode_item(key));
 }
 
-Result<dynamo::Item> decode_table_cursor(std::string_view cursor) {
-  const auto id = cursor.front() == kTableCursor ? bytes_of(cursor.substr(1)) : std::nullopt;
-  if (!id || !is_storable_id(*id)) {
-    return no_cursor();
+Result<dynamo::Item> decode_cursor(const ListRequest& request) {
+  const auto plain = request.cursor.size() > kLongestCursor ? std::nullopt : from_hex(request.cursor);
+  auto key = dynamo::decode_item(plain.value_or(std::string()));
+  const std::size_t parts = request.consistent ? 1 : 2;
+  if (!key || key->size() != parts || dynamo::text_of(*key, attribute::kId).empty() ||
+      dynamo::text_of(*key, attribute::kSentAt).empty() != request.consistent) {
+    return Error(ErrorCode::invalid,
+                 "the cursor is not one that such a list has given; leave it out to begin at the start");
   }
-  return dynamo::Item{{std::string(attribute::kId), *id}};
+  if (!request.consistent) {
+    key->emplace(attribute::kQueueType, std::string(to_string(request.half)));
+  }
+  return std::move(*key);
 }
 
 /// The operators' side of one queue. What it changes, the sources of this process know at once.
@@ -102,35 +80,23 @@ class DynamoMqOperator final : public table::RecordOperator {
 
   /// From the index, oldest first; a consistent look reads the whole table, in no order.
   Result<ListPage> list(const ListRequest& request, Deadline deadline) override {
-    return request.consistent ? list_table(request, deadline) : list_index(request, deadline);
+    dynamo::QueryRequest query = query_of_half(place(), request.half);
+    query.forward = !request.newest_first;
+    return request.consistent ? listed(table_scan(request.half), request, deadline) : listed(query, request, deadline);
   }
 
   /// Reads the whole partition once, or with a consistent look the whole table, both halves, at twice the price.
   /// DynamoDB bills whole items, however little of them it is asked to return.
   Result<QueueStats> stats(const StatsRequest& request, Deadline deadline) override {
     const OverviewRequest wanted{.half = request.half, .ids = 0};
-    dynamo::ScanRequest scan = table_scan(request.half);
-    project_counted(scan);
-    const auto seen = request.consistent ? count(wanted,
-                                                 [&](const dynamo::Item& after) {
-                                                   scan.exclusive_start_key = after;
-                                                   return parts_.client.scan(scan, deadline);
-                                                 })
-                                         : overview(wanted, deadline);
-    return seen ? Result<QueueStats>(seen->counts) : seen.error();
+    SLUICE_TRY(seen, request.consistent ? counted(table_scan(request.half), wanted, deadline)
+                                        : counted(query_of_half(place(), request.half), wanted, deadline));
+    return seen->counts;
   }
 
   /// The same pass, and what else it can tell.
   Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) override {
-    dynamo::QueryRequest query = partition_query(request.half);
-    project_counted(query);
-    if (request.errors > 0) {
-      table::project(query, {attribute::kFailure});
-    }
-    return count(request, [&](const dynamo::Item& after) {
-      query.exclusive_start_key = after;
-      return parts_.client.query(query, deadline);
-    });
+    return counted(query_of_half(place(), request.half), request, deadline);
   }
 
   Result<StoredMessage> edit(const std::string& id, std::int64_t version, std::span<const ContentEdit> edits,
@@ -150,13 +116,11 @@ class DynamoMqOperator final : public table::RecordOperator {
   }
 
  private:
-  dynamo::QueryRequest partition_query(Half half) const {
-    dynamo::QueryRequest query;
-    query.table = place().table;
-    query.index = place().index;
-    query.key_condition = "queue_type = :type";
-    query.values.emplace(":type", std::string(to_string(half)));
-    return query;
+  Result<dynamo::Page> page_of(const dynamo::QueryRequest& request, Deadline deadline) const {
+    return table::checked(place(), parts_.client.query(request, deadline));
+  }
+  Result<dynamo::Page> page_of(const dynamo::ScanRequest& request, Deadline deadline) const {
+    return table::checked(place(), parts_.client.scan(request, deadline));
   }
 
   dynamo::ScanRequest table_scan(Half half) const {
@@ -168,34 +132,12 @@ class DynamoMqOperator final : public table::RecordOperator {
     return scan;
   }
 
-  Result<ListPage> list_table(const ListRequest& request, Deadline deadline) const {
-    dynamo::ScanRequest scan = table_scan(request.half);
-    scan.limit = kScanPage;
-    if (!request.cursor.empty()) {
-      SLUICE_TRY(key, decode_table_cursor(request.cursor));
-      scan.exclusive_start_key = std::move(*key);
+  template <typename Request>
+  Result<ListPage> listed(Request request, const ListRequest& wanted, Deadline deadline) const {
+    if (!wanted.cursor.empty()) {
+      SLUICE_TRY(key, decode_cursor(wanted));
+      request.exclusive_start_key = std::move(*key);
     }
-    return listed(scan, request, encode_table_cursor,
-                  [&](std::size_t /*room*/) { return parts_.client.scan(scan, deadline); });
-  }
-
-  Result<ListPage> list_index(const ListRequest& request, Deadline deadline) const {
-    dynamo::QueryRequest query = partition_query(request.half);
-    query.forward = !request.newest_first;
-    if (!request.cursor.empty()) {
-      SLUICE_TRY(key, decode_cursor(request.cursor, request.half));
-      query.exclusive_start_key = std::move(*key);
-    }
-    return listed(query, request, encode_cursor, [&](std::size_t room) {
-      query.limit = static_cast<std::int64_t>(std::min(room, kScanPage));
-      return parts_.client.query(query, deadline);
-    });
-  }
-
-  /// `next_page` makes `request` where the last page ended, for so many messages.
-  template <typename Request, typename NextPage>
-  Result<ListPage> listed(Request& request, const ListRequest& wanted, std::string (*cursor_of)(const dynamo::Item&),
-                          NextPage next_page) const {
     if (!wanted.content) {
       project_record(request);
     }
@@ -203,17 +145,17 @@ class DynamoMqOperator final : public table::RecordOperator {
     std::size_t bytes = 0;
     const auto full = [&] { return result.messages.size() >= wanted.limit || bytes >= table::kListBytes; };
     for (bool more = true; more && !full();) {
-      auto page = next_page(wanted.limit - result.messages.size());
-      if (!page) {
-        return table::store_error(place(), page.error());
-      }
+      // Of a scan it counts what is filtered out, too.
+      const std::size_t room = wanted.consistent ? kScanPage : wanted.limit - result.messages.size();
+      request.limit = static_cast<std::int64_t>(std::min(room, kScanPage));
+      SLUICE_TRY(page, page_of(request, deadline));
       std::size_t taken = 0;
       for (; taken < page->items.size() && !full(); ++taken) {
         add_listed(result, bytes, page->items[taken], wanted);
       }
       more = taken < page->items.size() || !page->last_evaluated_key.empty();
       if (more && full()) {
-        result.next = cursor_of(page->items[taken - 1]);
+        result.next = encode_cursor(page->items[taken - 1], wanted);
       }
       request.exclusive_start_key = std::move(page->last_evaluated_key);
     }
@@ -221,23 +163,23 @@ class DynamoMqOperator final : public table::RecordOperator {
   }
 
   // The time by which the records are judged is taken after the first answer, which may have put it right.
-  template <typename NextPage>
-  Result<QueueOverview> count(const OverviewRequest& request, NextPage next_page) const {
+  template <typename Request>
+  Result<QueueOverview> counted(Request request, const OverviewRequest& wanted, Deadline deadline) const {
+    project_counted(request);
+    if (wanted.errors > 0) {
+      table::project(request, {attribute::kFailure});
+    }
     std::optional<table::OverviewCount> count;
-    dynamo::Item after;
     do {
-      auto page = next_page(after);
-      if (!page) {
-        return table::store_error(place(), page.error());
-      }
+      SLUICE_TRY(page, page_of(request, deadline));
       if (!count) {
-        count.emplace(request, parts_.clock.wall_now());
+        count.emplace(wanted, parts_.clock.wall_now());
       }
       for (const auto& item : page->items) {
         count->add(decode_standing(item));
       }
-      after = std::move(page->last_evaluated_key);
-    } while (!after.empty());
+      request.exclusive_start_key = std::move(page->last_evaluated_key);
+    } while (!request.exclusive_start_key.empty());
     return std::move(*count).finish();
   }
 
@@ -266,12 +208,12 @@ class DynamoMqOperator final : public table::RecordOperator {
       const Half half = decode_standing(task->item).half;
       auto& front = fronts[half == Half::dlq ? 1 : 0];
       if (!front) {
-        dynamo::QueryRequest query = partition_query(half);
+        dynamo::QueryRequest query = query_of_half(place(), half);
         query.projection = "sent_at";
         query.limit = 1;
-        const auto page = parts_.client.query(query, deadline);
+        const auto page = page_of(query, deadline);
         if (!page) {
-          task->end(ChangeStatus::failed, 0, table::store_error(place(), page.error()));
+          task->end(ChangeStatus::failed, 0, page.error());
           continue;
         }
         front = page->items.empty() ? now : Candidate::of(page->items.front()).sent_at;

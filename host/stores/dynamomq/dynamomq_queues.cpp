@@ -68,11 +68,8 @@ std::vector<wake::Announcement> read_bell_item(const dynamo::Item& item) {
 /// What hosts announce in a table, for at most half a read unit for each 4 KB.
 Result<std::vector<wake::Announcement>> read_bells(const table::StoreParts& parts, const table::QueueTable& place,
                                                    Deadline deadline) {
-  const auto found =
-      parts.client.get_item({.table = place.table, .key = bell_item_key(), .consistent = false}, deadline);
-  if (!found) {
-    return table::store_error(place, found.error());
-  }
+  const dynamo::GetItemRequest request{.table = place.table, .key = bell_item_key(), .consistent = false};
+  SLUICE_TRY(found, table::checked(place, parts.client.get_item(request, deadline)));
   return read_bell_item(found->item);
 }
 
@@ -126,10 +123,8 @@ class DynamoMqQueues final : public table::TableQueues {
       const MutexLock lock(mutex_);
       outdated = outdated_[place.table];
     }
-    const auto done = parts_.client.write(announce_request(place.table, announcement, outdated), deadline);
-    if (!done) {
-      return table::store_error(place, done.error());
-    }
+    const auto request = announce_request(place.table, announcement, outdated);
+    SLUICE_TRY(done, table::checked(place, parts_.client.write(request, deadline)));
     const MutexLock lock(mutex_);
     outdated_[place.table] = outdated_hosts(read_bell_item(done->item), clock_.wall_now());
     return done->capacity.write;

@@ -32,80 +32,46 @@ class DynamoMqSender final : public Sender {
   std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline) override {
     std::vector<SendResult> results(messages.size());
     const auto sure = parts_.clock.be_sure(place_, table::kTimeTolerance, deadline);
-    if (!sure) {
-      for (std::size_t i = 0; i < messages.size(); ++i) {
-        results[i] = failed(messages[i].id, sure.error());
+    std::vector<Insert> plain;
+    std::vector<table::KeyedInserter::Draft> keyed;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      SendResult& result = results[i];
+      result.id = messages[i].id;
+      auto item = sure ? item_of(messages[i], result.id) : Result<dynamo::Item>(sure.error());
+      if (!item) {
+        result = failed(std::move(result.id), item.error());
+      } else if (has_send_keys(messages[i])) {
+        keyed.push_back({.item = std::move(*item), .result = &result, .message = &messages[i]});
+      } else {
+        plain.push_back({.place = i, .item = std::move(*item), .is_new = true});
       }
-      return results;
     }
-    auto drafts = draft(messages, results);
-    send_keyed(messages, drafts, results, deadline);
-    send_plain(drafts, results, deadline);
+    if (!keyed.empty()) {
+      const auto layout = make_dynamomq_layout(parts_, place_);
+      table::KeyedInserter(parts_, *layout, random_, {}).insert(std::move(keyed), deadline);
+    }
+    send_plain(plain, results, deadline);
     doorbell_.ring_sent(place_.queue, messages, results);
     return results;
   }
 
  private:
-  /// A message on its way: its place in the request, and its item.
-  struct Draft {
-    std::size_t place = 0;
-    dynamo::Item item;
-  };
-
-  std::vector<Draft> draft(std::span<const NewMessage> messages, std::vector<SendResult>& results) {
-    std::vector<Draft> drafts;
-    drafts.reserve(messages.size());
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-      const NewMessage& message = messages[i];
-      if (message.priority != Priority::normal) {
-        results[i] = failed(message.id, no_priorities(place_));
-        continue;
-      }
-      if (auto refused = refused_send_keys(message)) {
-        results[i] = failed(message.id, std::move(*refused));
-        continue;
-      }
-      results[i].id = message.id.empty() ? make_uuid(random_) : message.id;
-      auto item = encode_record(message, {results[i].id, parts_.clock.wall_now(), parts_.nonces.anonymous()});
-      if (item) {
-        drafts.push_back({i, std::move(*item)});
-      } else {
-        results[i] = failed(std::move(results[i].id), item.error());
-      }
+  /// `id`: empty where the store has to make it.
+  Result<dynamo::Item> item_of(const NewMessage& message, std::string& id) const {
+    if (message.priority != Priority::normal) {
+      return no_priorities(place_);
     }
-    return drafts;
+    if (auto refused = refused_send_keys(message)) {
+      return std::move(*refused);
+    }
+    id = id.empty() ? make_uuid(random_) : id;
+    return encode_record(message, {id, parts_.clock.wall_now(), parts_.nonces.anonymous()});
   }
 
-  // Takes those away that have keys.
-  void send_keyed(std::span<const NewMessage> messages, std::vector<Draft>& drafts, std::vector<SendResult>& results,
-                  Deadline deadline) {
-    std::vector<table::KeyedInserter::Draft> keyed;
-    for (Draft& draft : drafts) {
-      if (has_send_keys(messages[draft.place])) {
-        keyed.push_back(
-            {.item = std::move(draft.item), .result = &results[draft.place], .message = &messages[draft.place]});
-      }
-    }
-    if (keyed.empty()) {
-      return;
-    }
-    std::erase_if(drafts, [&](const Draft& draft) { return has_send_keys(messages[draft.place]); });
-    const auto layout = make_dynamomq_layout(parts_, place_);
-    table::KeyedInserter(parts_, *layout, random_, {}).insert(std::move(keyed), deadline);
-  }
-
-  void send_plain(const std::vector<Draft>& drafts, std::vector<SendResult>& results, Deadline deadline) {
-    if (drafts.empty()) {
-      return;
-    }
-    std::vector<Insert> inserts;
-    inserts.reserve(drafts.size());
-    for (const auto& draft : drafts) {
-      inserts.push_back({.id = results[draft.place].id, .item = &draft.item, .is_new = true});
-    }
+  void send_plain(const std::vector<Insert>& inserts, std::vector<SendResult>& results, Deadline deadline) const {
     const auto outcomes = put_new(parts_, place_, inserts, deadline);
-    for (std::size_t k = 0; k < drafts.size(); ++k) {
-      SendResult& result = results[drafts[k].place];
+    for (std::size_t k = 0; k < inserts.size(); ++k) {
+      SendResult& result = results[inserts[k].place];
       if (outcomes[k].fate == table::StatementFate::refused) {
         result = {SendStatus::duplicate_id, result.id, table::duplicate_id(place_, result.id)};
       } else if (outcomes[k].fate != table::StatementFate::done) {

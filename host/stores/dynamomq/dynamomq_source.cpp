@@ -31,11 +31,7 @@ constexpr const char* kCandidateProjection =
 constexpr std::int64_t kSequenceLook = 10;
 
 dynamo::QueryRequest query_of(const table::QueueTable& place, Half half, const ScanStep& step) {
-  dynamo::QueryRequest query;
-  query.table = place.table;
-  query.index = place.index;
-  query.key_condition = "queue_type = :type";
-  query.values.emplace(":type", std::string(to_string(half)));
+  dynamo::QueryRequest query = query_of_half(place, half);
   if (!step.from.empty() && !step.to.empty()) {
     query.key_condition += " AND sent_at BETWEEN :from AND :to";
   } else if (!step.from.empty()) {
@@ -87,8 +83,6 @@ class Claimer {
   static constexpr int kMaxPages = 8;                                     ///< of reading, in one call
   static constexpr Duration kUnclaimableRest = std::chrono::seconds(60);  ///< of a record that refuses any claim
 
-  static constexpr std::size_t kWinnersLookedAt = 4;
-
   Claimer(table::StoreParts parts, const table::QueueTable& place, Half half, HalfState& state)
       : parts_(parts), place_(place), half_(half), backlog_(state.backlog), state_(state) {}
 
@@ -96,30 +90,16 @@ class Claimer {
   Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) {
     // Before the first answer nothing is known that could be judged by a wrong time; the first page brings it.
     SLUICE_PASS_ON(be_sure(request.visibility, parts_.client.clock_reading().has_value(), deadline));
-    if (request.rules.order == Order::queue) {
-      return claim_in_sequence(request, deadline);
-    }
+    const bool in_sequence = request.rules.order == Order::queue;
     Attempt result;
-    const std::size_t max = std::min(request.max, state_.sizes.messages_in(request.bytes));
+    const std::size_t max = std::min(request.max, in_sequence ? 1 : state_.sizes.messages_in(request.bytes));
     if (auto unresolved = state_.claims.take(max, request.suspects); !unresolved.empty()) {
       resolve(std::move(unresolved), deadline, result);
     }
-    for (int round = 0; round < kMaxRounds && result.takes_more(max); ++round) {
-      const bool suspects = request.suspects && result.deliveries.empty();
-      auto candidates =
-          gather(pick_for(max - result.deliveries.size(), suspects, request), request, deadline, result.error);
-      if (candidates.empty()) {
-        break;
-      }
-      if (const auto sure = be_sure(request.visibility, true, deadline); !sure) {
-        backlog_.put_back(std::move(candidates), parts_.now());
-        result.error = sure.error();
-        break;
-      }
-      attempt(std::move(candidates), request, deadline, result);
-      if (!result.deliveries.empty() && !backlog_.backlog_unread()) {
-        break;  // what else is due comes with the next call, whose Query also sees new arrivals
-      }
+    if (in_sequence) {
+      claim_first(max, request, deadline, result);
+    } else {
+      claim_many(max, request, deadline, result);
     }
     if (result.deliveries.empty() && result.error) {
       return *result.error;
@@ -129,8 +109,8 @@ class Claimer {
       state_.sizes.add(payload_bytes(delivery.message));
     }
     std::sort(result.deliveries.begin(), result.deliveries.end(), older);
-    Claimed claimed{std::move(result.deliveries), std::nullopt};
-    if (claimed.deliveries.size() < max) {
+    Claimed claimed{std::move(result.deliveries), result.next_due};
+    if (!in_sequence && claimed.deliveries.size() < max) {
       claimed.next_due = backlog_.next_due(parts_.now());
     }
     return claimed;
@@ -142,6 +122,7 @@ class Claimer {
     std::vector<Delivery> deliveries;
     std::optional<Error> error;  // the last failure, for a call that claims nothing
     bool stop = false;           // going on would meet the same failure
+    std::optional<Duration> next_due;
 
     bool takes_more(std::size_t max) const {
       return deliveries.size() < max && !stop && (deliveries.empty() || !deliveries.front().suspect);
@@ -157,48 +138,56 @@ class Claimer {
     return time_is_needed ? parts_.clock.be_sure(place_, visibility / 2, deadline) : Result<void>();
   }
 
+  void claim_many(std::size_t max, const ClaimRequest& request, Deadline deadline, Attempt& result) {
+    for (int round = 0; round < kMaxRounds && result.takes_more(max); ++round) {
+      const bool suspects = request.suspects && result.deliveries.empty();
+      auto candidates =
+          gather(pick_for(max - result.deliveries.size(), suspects, request), request, deadline, result.error);
+      if (candidates.empty()) {
+        return;
+      }
+      if (const auto sure = be_sure(request.visibility, true, deadline); !sure) {
+        backlog_.put_back(std::move(candidates), parts_.now());
+        result.error = sure.error();
+        return;
+      }
+      attempt(std::move(candidates), request, deadline, result);
+      if (!result.deliveries.empty() && !backlog_.backlog_unread()) {
+        return;  // what else is due comes with the next call, whose Query also sees new arrivals
+      }
+    }
+  }
+
   /// The oldest message of the half, where nothing of it is in flight or put off: DynamoMQ's FIFO mode, and as far as
   /// the index shows it. Go's consumers look at the first record alone. Looking at a few more finds what was claimed
   /// before an older message came to be seen in the index.
-  Result<Claimed> claim_in_sequence(const ClaimRequest& request, Deadline deadline) {
-    Attempt result;
-    if (request.max > 0) {
-      if (auto unresolved = state_.claims.take(1, request.suspects); !unresolved.empty()) {
-        resolve(std::move(unresolved), deadline, result);
+  void claim_first(std::size_t max, const ClaimRequest& request, Deadline deadline, Attempt& result) {
+    if (!result.takes_more(max)) {
+      return;
+    }
+    const auto page = parts_.client.query(query_of(place_, half_, {.limit = kSequenceLook}), deadline);
+    const auto sure = page ? be_sure(request.visibility, true, deadline) : failure(page.error());
+    if (!sure) {
+      result.error = sure.error();
+      return;
+    }
+    const WallTime now = parts_.clock.wall_now();
+    std::vector<Candidate> first;
+    std::optional<WallTime> waits_for;
+    for (const dynamo::Item& item : page->items) {
+      Candidate candidate = Candidate::of(item);
+      const bool in_flight = candidate.received && candidate.invisible_until && now <= *candidate.invisible_until;
+      if (in_flight || (first.empty() && !waits_for && !candidate.due(now))) {
+        waits_for = std::max(candidate.due_at(), waits_for.value_or(WallTime{}));
+      } else if (first.empty() && !waits_for) {
+        first.push_back(std::move(candidate));
       }
     }
-    Claimed claimed;
-    if (request.max > 0 && result.takes_more(1)) {
-      ScanStep step;
-      step.limit = kSequenceLook;
-      const auto page = parts_.client.query(query_of(place_, half_, step), deadline);
-      if (!page) {
-        return failure(page.error());
-      }
-      SLUICE_PASS_ON(be_sure(request.visibility, true, deadline));
-      const WallTime now = parts_.clock.wall_now();
-      std::vector<Candidate> first;
-      std::optional<WallTime> waits_for;
-      for (const dynamo::Item& item : page->items) {
-        Candidate candidate = Candidate::of(item);
-        const bool in_flight = candidate.received && candidate.invisible_until && now <= *candidate.invisible_until;
-        if (in_flight || (first.empty() && !waits_for && !candidate.due(now))) {
-          waits_for = std::max(candidate.due_at(), waits_for.value_or(WallTime{}));
-        } else if (first.empty() && !waits_for) {
-          first.push_back(std::move(candidate));
-        }
-      }
-      if (waits_for) {
-        claimed.next_due = std::max(Duration(*waits_for - now), Duration::zero()) + Duration(1);
-      } else if (!first.empty() && (request.suspects || !first.front().suspect())) {
-        attempt(std::move(first), request, deadline, result);
-      }
+    if (waits_for) {
+      result.next_due = std::max(Duration(*waits_for - now), Duration::zero()) + Duration(1);
+    } else if (!first.empty() && (request.suspects || !first.front().suspect())) {
+      attempt(std::move(first), request, deadline, result);
     }
-    if (result.deliveries.empty() && result.error) {
-      return *result.error;
-    }
-    claimed.deliveries = std::move(result.deliveries);
-    return claimed;
   }
 
   std::vector<Candidate> gather(Pick wanted, const ClaimRequest& request, Deadline deadline,
@@ -282,14 +271,14 @@ class Claimer {
         unknown.push_back({candidates[i], nonces[i], leased_until});
       }
     }
-    sort_out(candidates, outcomes, leased_until, deadline, result);
+    sort_out(candidates, outcomes, leased_until, result);
     if (!unknown.empty()) {
       resolve(std::move(unknown), deadline, result);
     }
   }
 
   void sort_out(std::vector<Candidate>& candidates, std::vector<table::StatementOutcome>& outcomes,
-                SteadyTime leased_until, Deadline deadline, Attempt& result) {
+                SteadyTime leased_until, Attempt& result) {
     std::vector<Candidate> lost;
     std::vector<Candidate> back;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -318,9 +307,7 @@ class Claimer {
     }
     const table::Moment now = parts_.now();
     backlog_.put_back(std::move(back), now);
-    if (backlog_.lost(lost, now)) {
-      look_for_winner(lost, deadline);
-    }
+    backlog_.lost(lost, now);
   }
 
   void resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, Attempt& result) {
@@ -329,7 +316,7 @@ class Claimer {
     for (const auto& claim : claims) {
       ids.push_back(claim.candidate.id);
     }
-    auto records = parts_.runner.read(place_.table, attribute::kId, ids, deadline);
+    auto records = read_records(parts_, place_, ids, deadline);
     if (!records) {
       for (auto& claim : claims) {
         state_.claims.remember(std::move(claim));
@@ -358,19 +345,6 @@ class Claimer {
         // Ours, but so late that the lease has run out: the next claim takes it again, and does not count this one.
         current.never_arrived();
         backlog_.keep(std::move(current));
-      }
-    }
-  }
-
-  void look_for_winner(const std::vector<Candidate>& lost, Deadline deadline) {
-    // The last ones lost are the likeliest to be there still: winners work off the oldest first.
-    std::vector<std::string> ids;
-    for (auto next = lost.rbegin(); next != lost.rend() && ids.size() < kWinnersLookedAt; ++next) {
-      ids.push_back(next->id);
-    }
-    if (const auto records = parts_.runner.read(place_.table, attribute::kId, ids, deadline)) {
-      for (const auto& [id, record] : *records) {
-        backlog_.saw_peer(nonce_of(record), parts_.now());
       }
     }
   }
@@ -459,7 +433,7 @@ class CompletionWriter {
     if (unknown.empty()) {
       return;
     }
-    const auto records = parts_.runner.read(place_.table, attribute::kId, unknown, deadline);
+    const auto records = read_records(parts_, place_, unknown, deadline);
     for (std::size_t i = 0; i < receipts.size(); ++i) {
       if (sent_times_[i] || !has_fingerprint(*receipts[i])) {
         continue;

@@ -13,8 +13,6 @@
 namespace sluice::queue::dynamomq {
 namespace {
 
-constexpr const char* kAfterNonces = "~";  // in the order of characters, behind all that a nonce is made of
-
 bool is_suspect(const Candidate& candidate) { return candidate.suspect(); }
 bool is_innocent(const Candidate& candidate) { return !candidate.suspect(); }
 
@@ -54,19 +52,6 @@ std::vector<Candidate> CandidateBuffer::take_if(std::size_t count, const std::fu
     }
     taken.push_back(*next);
     next = remove(next);
-  }
-  return taken;
-}
-
-std::vector<Candidate> CandidateBuffer::take_last_if(std::size_t count,
-                                                     const std::function<bool(const Candidate&)>& wanted) {
-  std::vector<Candidate> taken;
-  for (auto next = candidates_.end(); next != candidates_.begin() && taken.size() < count;) {
-    --next;
-    if (wanted(*next)) {
-      taken.push_back(*next);
-      next = remove(next);
-    }
   }
   return taken;
 }
@@ -129,23 +114,15 @@ void Contention::saw_peer(std::string_view tag, SteadyTime now) {
 bool Contention::active(SteadyTime now) const { return recent_losses(now) >= kThreshold; }
 
 bool Contention::knows_peers(SteadyTime now) const {
-  for (const auto& [tag, seen] : peers_) {
-    if (now - seen <= kPeerLife) {
-      return true;
-    }
-  }
-  return false;
+  return std::any_of(peers_.begin(), peers_.end(), [&](const auto& peer) { return now - peer.second <= kPeerLife; });
 }
 
 bool Contention::comes_first(const std::string& id, SteadyTime now) const {
   const std::uint64_t seed = table::stable_hash(id);
   const std::uint64_t own = table::stable_hash(tag_, seed);
-  for (const auto& [tag, seen] : peers_) {
-    if (now - seen <= kPeerLife && table::stable_hash(tag, seed) > own) {
-      return false;
-    }
-  }
-  return true;
+  return std::none_of(peers_.begin(), peers_.end(), [&](const auto& peer) {
+    return now - peer.second <= kPeerLife && table::stable_hash(peer.first, seed) > own;
+  });
 }
 
 bool Contention::leave(const Candidate& candidate, SteadyTime now) {
@@ -174,7 +151,7 @@ std::vector<Candidate> HalfBacklog::pick(const Pick& wanted, table::Moment now) 
       scanner_.expect(sort_key, now.wall);
     }
   }
-  auto picked = contended ? take_beside_others(wanted, now) : take(wanted, now);
+  auto picked = contended ? take_beside_others(wanted, now) : take(wanted);
   for (const auto& candidate : picked) {
     Candidate lease = candidate;
     lease.version = table::VersionMark::number_of(candidate.version.next());
@@ -196,7 +173,7 @@ Duration HalfBacklog::buffer_life(table::Moment now) const {
                                                                             : kLonelyBufferLife;
 }
 
-std::vector<Candidate> HalfBacklog::take(const Pick& wanted, table::Moment) {
+std::vector<Candidate> HalfBacklog::take(const Pick& wanted) {
   if (wanted.suspects && wanted.count > 0 && !buffer_.empty() && buffer_.front()->suspect()) {
     return buffer_.take_if(SLUICE_GUARD(suspect_alone) ? 1 : wanted.count, is_suspect);
   }
@@ -204,11 +181,6 @@ std::vector<Candidate> HalfBacklog::take(const Pick& wanted, table::Moment) {
 }
 
 std::vector<Candidate> HalfBacklog::take_beside_others(const Pick& wanted, table::Moment now) {
-  if (!contention_.knows_peers(now.steady)) {
-    auto picked = buffer_.take_if(wanted.count, is_innocent,
-                                  random_.below(buffer_.size() - std::min(wanted.count, buffer_.size()) + 1));
-    return picked.empty() ? take(wanted, now) : picked;
-  }
   const auto left = [&](const Candidate& c) SLUICE_REQUIRES(mutex_) {
     const bool leave = contention_.leave(c, now.steady);
     if (leave) {
@@ -218,12 +190,19 @@ std::vector<Candidate> HalfBacklog::take_beside_others(const Pick& wanted, table
   };
   buffer_.take_if(buffer_.size(), left);
   if (wanted.suspects && !buffer_.empty() && buffer_.front()->suspect()) {
-    return take(wanted, now);
+    return take(wanted);
   }
-  const auto own = [&](const Candidate& c)
-                       SLUICE_REQUIRES(mutex_) { return !c.suspect() && contention_.comes_first(c.id, now.steady); };
-  auto picked = buffer_.take_if(wanted.count, own);
-  return picked.empty() ? buffer_.take_last_if(wanted.count, is_innocent) : picked;
+  std::vector<Candidate> picked;
+  if (contention_.knows_peers(now.steady)) {
+    picked = buffer_.take_if(wanted.count, [&](const Candidate& c) SLUICE_REQUIRES(mutex_) {
+      return !c.suspect() && contention_.comes_first(c.id, now.steady);
+    });
+  }
+  if (picked.empty()) {
+    picked = buffer_.take_if(wanted.count, is_innocent,
+                             random_.below(buffer_.size() - std::min(wanted.count, buffer_.size()) + 1));
+  }
+  return picked.empty() ? take(wanted) : picked;
 }
 
 bool HalfBacklog::backlog_unread() const {
@@ -311,7 +290,7 @@ HalfBacklog::Sight HalfBacklog::absorb_candidate(Candidate candidate, table::Mom
         gone->nonce == candidate.nonce) {
       return {};  // not so a new message of the same id
     }
-    if (candidate.receive_count > 0 && late_.count({candidate.id, candidate.nonce}) > 0) {
+    if (const auto late = late_.find(candidate.id); late != late_.end() && late->second.contains(candidate.nonce)) {
       candidate.never_arrived();
     }
     ++finding.ready;
@@ -336,7 +315,7 @@ void HalfBacklog::claimed(const std::vector<Delivery>& deliveries) {
   const MutexLock lock(mutex_);
   for (const auto& delivery : deliveries) {
     const std::string& id = delivery.receipt.id;
-    late_.erase(late_.lower_bound({id, {}}), late_.upper_bound({id, kAfterNonces}));
+    late_.erase(id);
     if (const Candidate* known = leases_.find(id)) {
       Candidate lease = *known;
       lease.version = table::VersionMark::number_of(delivery.receipt.version);
@@ -359,30 +338,20 @@ std::optional<Duration> HalfBacklog::next_due(table::Moment now) const {
   return next;
 }
 
-bool HalfBacklog::lost(const std::vector<Candidate>& candidates, table::Moment now) {
-  if (candidates.empty()) {
-    return false;
-  }
+void HalfBacklog::lost(const std::vector<Candidate>& candidates, table::Moment now) {
   const MutexLock lock(mutex_);
   for (const auto& candidate : candidates) {
     leases_.erase(candidate.id);
   }
   const bool was_contended = contention_.active(now.steady);
   contention_.lost(candidates.size(), now.steady);
-  const bool contended = contention_.active(now.steady);
-  if (!was_contended && contended) {
+  if (!was_contended && contention_.active(now.steady)) {
     // What is in the buffer is in the others' buffers too. A new look also shows who they are.
     scanner_.rewind(buffer_.drop_stale(SteadyTime::max()));
   }
   for (const auto& candidate : candidates) {
     scanner_.expect(candidate.sort_key, now.wall);
   }
-  if (now.steady < next_winner_look_ || !contended) {
-    return false;
-  }
-  next_winner_look_ =
-      now.steady + (contention_.knows_peers(now.steady) ? kWinnerLookInterval : kFirstWinnerLookInterval);
-  return true;
 }
 
 void HalfBacklog::put_back(std::vector<Candidate> candidates, table::Moment now) {
@@ -405,13 +374,8 @@ void HalfBacklog::disown(const Candidate& record, const std::string& nonce) {
   if (late_.size() >= kMaxLate) {
     late_.clear();
   }
-  late_.emplace(record.id, nonce);
+  late_[record.id].insert(nonce);
   scanner_.expect(record.sort_key, record.due_at());
-}
-
-void HalfBacklog::saw_peer(std::string_view nonce, table::Moment now) {
-  const MutexLock lock(mutex_);
-  contention_.saw_peer(table::NonceSource::tag_of(nonce), now.steady);
 }
 
 std::optional<std::string> HalfBacklog::sent_at_of(const Receipt& receipt) const {

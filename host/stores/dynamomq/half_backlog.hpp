@@ -36,8 +36,6 @@ class CandidateBuffer {
   /// Takes out at most `count` for which `wanted` holds, in order, beginning at the `skip`-th of all.
   std::vector<Candidate> take_if(std::size_t count, const std::function<bool(const Candidate&)>& wanted,
                                  std::size_t skip = 0);
-  /// Takes out at most `count` for which `wanted` holds, from the end; the last one comes first.
-  std::vector<Candidate> take_last_if(std::size_t count, const std::function<bool(const Candidate&)>& wanted);
   /// The first in order; null when it is empty.
   const Candidate* front() const { return candidates_.empty() ? nullptr : &*candidates_.begin(); }
   /// Drops all when the last one added has been here since before `time`; returns their sort keys.
@@ -106,9 +104,9 @@ class LeaseIndex {
 ///
 /// While races are lost, the hosts share the candidates out among themselves: each takes those whose id it comes first
 /// for, by a hash that all compute alike, and leaves the others alone until they have waited for kPatience, in case
-/// their host has no hands free; of those it takes the youngest first, because their host begins with the oldest. Peers
-/// are known by the nonces they leave. Against consumers without nonces (DynamoMQ's own) it begins at a random place
-/// instead of at the head. Without lost races none of this happens.
+/// their host has no hands free; of those it takes some at a random place. Peers are known by the nonces they leave.
+/// Against consumers without nonces (DynamoMQ's own) it takes all from random places. Without lost races none of this
+/// happens.
 class Contention {
  public:
   static constexpr double kThreshold = 8;  ///< lost races, of late
@@ -162,8 +160,6 @@ class HalfBacklog {
   static constexpr Duration kLonelyBufferLife = std::chrono::seconds(60);
   static constexpr Duration kBufferLife = std::chrono::seconds(10);
   static constexpr Duration kContendedBufferLife = std::chrono::seconds(1);
-  static constexpr Duration kWinnerLookInterval = std::chrono::seconds(1);
-  static constexpr Duration kFirstWinnerLookInterval = std::chrono::milliseconds(20);  ///< while no peer is known
   static constexpr std::size_t kMaxLate = 1'000;
   static constexpr std::size_t kStretchItems = 100;
   static constexpr Duration kIndexDelay = std::chrono::seconds(3);  ///< so long it may show what was removed
@@ -190,15 +186,14 @@ class HalfBacklog {
 
   /// They are claimed, until the times that were really written.
   void claimed(const std::vector<Delivery>& deliveries);
-  /// Others had them first. True: it is time to look who.
-  bool lost(const std::vector<Candidate>& candidates, table::Moment now);
+  /// Others had them first.
+  void lost(const std::vector<Candidate>& candidates, table::Moment now);
   void put_back(std::vector<Candidate> candidates, table::Moment now);
   /// Keeps a record to be claimed once it is due, without reading it again.
   void keep(Candidate candidate);
   /// A claim that had not taken effect when it was looked up, but still may; this is the record as it was found. If the
   /// claim's nonce turns up on it once its lease has run out, that delivery never reached anybody and is not counted.
   void disown(const Candidate& record, const std::string& nonce);
-  void saw_peer(std::string_view nonce, table::Moment now);
   /// How long until something that is hidden now may be claimable, as far as that is known.
   std::optional<Duration> next_due(table::Moment now) const;
 
@@ -220,7 +215,7 @@ class HalfBacklog {
   void restart();
 
  private:
-  std::vector<Candidate> take(const Pick& wanted, table::Moment now) SLUICE_REQUIRES(mutex_);
+  std::vector<Candidate> take(const Pick& wanted) SLUICE_REQUIRES(mutex_);
   std::vector<Candidate> take_beside_others(const Pick& wanted, table::Moment now) SLUICE_REQUIRES(mutex_);
 
   /// What is known of a lease after a write that left `version`; nothing where it is not known.
@@ -247,9 +242,8 @@ class HalfBacklog {
   CandidateBuffer buffer_ SLUICE_GUARDED_BY(mutex_);
   LeaseIndex leases_ SLUICE_GUARDED_BY(mutex_);
   Contention contention_ SLUICE_GUARDED_BY(mutex_);
-  SteadyTime next_winner_look_ SLUICE_GUARDED_BY(mutex_){};
-  std::set<std::pair<std::string, std::string>> late_ SLUICE_GUARDED_BY(mutex_);  // id and nonce
-  LeaseIndex removed_ SLUICE_GUARDED_BY(mutex_);                                  // until the index has let go of them
+  std::map<std::string, std::set<std::string>> late_ SLUICE_GUARDED_BY(mutex_);  // nonces, by id
+  LeaseIndex removed_ SLUICE_GUARDED_BY(mutex_);                                 // until the index has let go of them
 };
 
 }  // namespace sluice::queue::dynamomq

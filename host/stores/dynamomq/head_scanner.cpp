@@ -125,9 +125,6 @@ std::optional<HeadMap::Place> HeadMap::behind(const std::string& key) const {
 }
 
 double ReadPurse::held(SteadyTime now) const {
-  if (at_ == SteadyTime::min()) {
-    return units_;
-  }
   return std::min(most_, units_ + per_second_ * std::chrono::duration<double>(now - at_).count());
 }
 
@@ -146,9 +143,13 @@ void ReadPurse::spend(double units, SteadyTime now) {
 // In UTF-8 order '.' comes before 'Z', so that "…05Z" is behind every fraction of that second.
 std::string due_bound(WallTime now) { return second_of(now) + 'Z'; }
 
+void HeadScanner::put_off_blind_round(SteadyTime now) {
+  blind_round_at_ = now + std::chrono::duration_cast<Duration>(kBlindInterval * (0.8 + 0.4 * random_.unit()));
+}
+
 void HeadScanner::begin_pass(table::Moment now) {
   if (map_.empty()) {
-    blind_round_at_ = now.steady + std::chrono::duration_cast<Duration>(kBlindInterval * (0.8 + 0.4 * random_.unit()));
+    put_off_blind_round(now.steady);
   }
   map_.clear();
   anywhere_due_.reset();
@@ -169,13 +170,10 @@ std::optional<ScanStep> HeadScanner::look_back(table::Moment now) {
     map_.expect_anywhere(*anywhere_due_);
     anywhere_due_.reset();
   }
-  ScanStep step;
-  step.at = now;
-  step.limit = kBackLimit;
-  step.kind = ScanStep::Kind::due;
+  auto kind = ScanStep::Kind::due;
   looking_back_at_ = due_purse_.open(now.steady) ? map_.due(now.wall) : std::nullopt;
   if (!looking_back_at_ && now.steady >= blind_round_at_ && blind_purse_.open(now.steady)) {
-    step.kind = ScanStep::Kind::blind;
+    kind = ScanStep::Kind::blind;
     // Late writers come in behind the last record too, as far as the tail does not reach back.
     const std::string end = map_.end();
     looking_back_at_ = !end.empty() && blind_at_ == end ? HeadMap::Place{end + kNext, due_bound(now.wall), {}}
@@ -187,10 +185,8 @@ std::optional<ScanStep> HeadScanner::look_back(table::Moment now) {
   if (!looking_back_at_) {
     return std::nullopt;
   }
-  step.from = looking_back_at_->from;
-  step.to = looking_back_at_->to;
-  step.after = looking_back_at_->after;
-  return step;
+  const auto& [from, to, after] = *looking_back_at_;
+  return ScanStep{.kind = kind, .from = from, .to = to, .after = after, .limit = kBackLimit, .at = now};
 }
 
 std::int64_t HeadScanner::limit(table::Moment now, std::size_t want, bool refill) {
@@ -204,9 +200,7 @@ std::int64_t HeadScanner::limit(table::Moment now, std::size_t want, bool refill
 }
 
 ScanStep HeadScanner::next(table::Moment now, std::size_t want) {
-  ScanStep step;
-  step.at = now;
-  step.to = bounded_ ? due_bound(now.wall) : std::string();
+  ScanStep step{.to = bounded_ ? due_bound(now.wall) : std::string(), .at = now};
   if (begins_at_head()) {
     begin_pass(now);
     step.kind = ScanStep::Kind::head;
@@ -214,12 +208,12 @@ ScanStep HeadScanner::next(table::Moment now, std::size_t want) {
     looked_back_ = true;
     return *back;
   } else if (leap_) {
-    step.kind = ScanStep::Kind::leap;
     const WallTime low = time_of(leap_->low);
-    step.from = format_timestamp(low + (leap_->high - low) / 2);
-    step.to = due_bound(now.wall);
-    step.limit = kLeapLimit;
-    return step;
+    return {.kind = ScanStep::Kind::leap,
+            .from = format_timestamp(low + (leap_->high - low) / 2),
+            .to = due_bound(now.wall),
+            .limit = kLeapLimit,
+            .at = now};
   } else if (position_ == Position::end) {
     step.kind = ScanStep::Kind::tail;
     step.from = second_of(std::min(end_reached_, now.wall) - kTailMargin);
@@ -244,23 +238,15 @@ std::optional<ScanStep> HeadScanner::next_unsorted(table::Moment now) {
   }
   unsorted_at_ = now.steady + kUnsortedInterval;
   bounded_ = false;  // the next pass finds out whether there still is much in the future
-  ScanStep step;
-  step.kind = ScanStep::Kind::unsorted;
-  step.from = kBehindTimestamps;
-  step.at = now;
-  step.limit = kSmallestPage;
-  return step;
+  return ScanStep{
+      .kind = ScanStep::Kind::unsorted, .from = std::string(kBehindTimestamps), .limit = kSmallestPage, .at = now};
 }
 
 std::optional<ScanStep> HeadScanner::next_front(table::Moment now) {
   if (now.steady < front_at_) {
     return std::nullopt;
   }
-  ScanStep step;
-  step.kind = ScanStep::Kind::front;
-  step.to = due_bound(now.wall);
-  step.at = now;
-  step.limit = front_limit_;
+  ScanStep step{.kind = ScanStep::Kind::front, .to = due_bound(now.wall), .limit = front_limit_, .at = now};
   const std::string* broke_off = sort_key_of(front_after_);
   if (broke_off != nullptr && *broke_off <= step.to) {  // not so where a wall clock was set back
     step.after = front_after_;
@@ -276,13 +262,10 @@ void HeadScanner::bound(const ScanStep& step) {
 }
 
 void HeadScanner::absorb(const ScanStep& step, const ScanFinding& finding) {
-  if (step.kind == ScanStep::Kind::unsorted) {
-    return;
-  }
   if (step.kind == ScanStep::Kind::front || step.kind == ScanStep::Kind::head) {
     absorb_front(step, finding);
   }
-  if (step.kind == ScanStep::Kind::front) {
+  if (step.kind == ScanStep::Kind::front || step.kind == ScanStep::Kind::unsorted) {
     return;
   }
   if (step.looks_back()) {
@@ -342,8 +325,7 @@ void HeadScanner::absorb_back(const ScanStep& step, const ScanFinding& finding) 
   if (step.kind == ScanStep::Kind::blind) {
     blind_at_ = behind_all ? std::string() : place.to;
     if (behind_all) {
-      blind_round_at_ =
-          step.at.steady + std::chrono::duration_cast<Duration>(kBlindInterval * (0.8 + 0.4 * random_.unit()));
+      put_off_blind_round(step.at.steady);
     }
   }
   if (!behind_all) {

@@ -91,7 +91,7 @@ class ReadPurse {
   double per_second_;
   double most_;
   double units_;
-  SteadyTime at_ = SteadyTime::min();  // nothing has been spent yet
+  SteadyTime at_{};  // when something was spent last
 };
 
 /// What to read next from the index partition of a queue half.
@@ -107,11 +107,11 @@ struct ScanStep {
     unsorted,  ///< records whose sent_at is no timestamp and sorts behind every one
   };
   Kind kind = Kind::head;
-  std::string from;    ///< lowest sort key, inclusive; empty: none
-  std::string to;      ///< highest sort key, inclusive; empty: none
-  dynamo::Item after;  ///< where to go on; empty: at `from`
+  std::string from{};    ///< lowest sort key, inclusive; empty: none
+  std::string to{};      ///< highest sort key, inclusive; empty: none
+  dynamo::Item after{};  ///< where to go on; empty: at `from`
   std::int64_t limit = 0;
-  table::Moment at;
+  table::Moment at{};
 
   /// Whether it looks behind the cursor, and so tells nothing of what lies before it.
   bool looks_back() const { return kind == Kind::due || kind == Kind::blind; }
@@ -203,6 +203,7 @@ class HeadScanner {
 
   bool light() const { return map_.units() <= kLightUnits; }
   void begin_pass(table::Moment now);
+  void put_off_blind_round(SteadyTime now);
   std::optional<ScanStep> look_back(table::Moment now);
   void absorb_back(const ScanStep& step, const ScanFinding& finding);
   void absorb_front(const ScanStep& step, const ScanFinding& finding);

@@ -303,14 +303,12 @@ bool says_all(const StoredMessage& record, const Item& item) {
     return false;
   }
   Item spelt = item;
-  if (const auto nonce = spelt.find(attribute::kNonce); nonce != spelt.end()) {
-    spelt.erase(nonce);
+  spelt.erase(std::string(attribute::kNonce));
+  if (record.marks == 0) {
+    spelt.erase(std::string(attribute::kMarks));  // a mark that was taken away may have left its name behind
   }
-  if (const auto mark = spelt.find(attribute::kMarks); mark != spelt.end() && record.marks == 0) {
-    spelt.erase(mark);  // a mark that was taken away may have left its name behind
-  }
-  if (const auto kept = spelt.find(attribute::kCheckpoint); kept != spelt.end() && record.message.checkpoint.empty()) {
-    spelt.erase(kept);  // so may a checkpoint
+  if (record.message.checkpoint.empty()) {
+    spelt.erase(std::string(attribute::kCheckpoint));  // so may a checkpoint
   }
   for (const std::string_view name : kTimes) {
     const auto found = spelt.find(name);

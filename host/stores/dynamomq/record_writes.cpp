@@ -1,9 +1,11 @@
 #include "host/stores/dynamomq/record_writes.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "base/timestamp.hpp"
+#include "dynamo/item_reading.hpp"
 #include "host/stores/dynamomq/record.hpp"
 #include "host/stores/table/item_values.hpp"
 #include "host/stores/table/table_errors.hpp"
@@ -23,64 +25,29 @@ bool same(const dynamo::Item& a, const dynamo::Item& b, std::string_view name) {
 
 /// Whether the record is as this insert, or what came after it, has left it.
 bool is_ours(const Insert& insert, const dynamo::Item& record) {
-  return nonce_of(record) == nonce_of(*insert.item) ||
-         (insert.is_new && version_of(record).number > 1 && same(*insert.item, record, attribute::kCreatedAt) &&
-          same(*insert.item, record, attribute::kData));
+  return nonce_of(record) == nonce_of(insert.item) ||
+         (insert.is_new && version_of(record).number > 1 && same(insert.item, record, attribute::kCreatedAt) &&
+          same(insert.item, record, attribute::kData));
 }
-
-// DynamoDB's limit for the text of a statement; the values are beside it.
-constexpr std::size_t kMaxStatementBytes = 8192;
-constexpr std::size_t kStatementFrame = 300;  // the words, and a table's name of 255 characters
-constexpr std::size_t kAroundAName = 5;       // ,'':?
 
 PutResult failed(Error error) { return {PutStatus::failed, std::move(error)}; }
 
-/// A record on its way: its place in the request, and its item.
-struct Draft {
-  std::size_t place = 0;
-  std::string id;
-  dynamo::Item item;
-
-  // Whether a statement may carry the names between its quotes as they are, and has room for all of them.
-  bool fits_a_statement() const {
-    std::size_t length = kStatementFrame;
-    for (const auto& [name, value] : item) {
-      length += name.size() + kAroundAName;
-      if (name.find_first_of("'\"\\?") != std::string::npos) {
-        return false;
-      }
-    }
-    return length <= kMaxStatementBytes;
+/// The item that puts this record.
+Result<dynamo::Item> item_of(const table::StoreParts& parts, const StoredMessage& record) {
+  const std::string name = "message '" + record.message.id + "'";
+  if (record.message.priority != Priority::normal) {
+    return Error(ErrorCode::invalid,
+                 name + " has the priority " + std::string(to_string(record.message.priority)) +
+                     ", and a DynamoDB table has none; take it away, or put it into the queue of its class");
   }
-};
-
-std::vector<Draft> draft_all(const table::StoreParts& parts, std::span<const StoredMessage> records,
-                             std::vector<PutResult>& results) {
-  std::vector<Draft> drafts;
-  drafts.reserve(records.size());
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    if (records[i].message.priority != Priority::normal) {
-      results[i] = failed({ErrorCode::invalid, "message '" + records[i].message.id + "' has the priority " +
-                                                   std::string(to_string(records[i].message.priority)) +
-                                                   ", and a DynamoDB table has none; take it away, or put it into the "
-                                                   "queue of its class"});
-      continue;
-    }
-    auto item = encode_stored(records[i]);
-    if (!item) {
-      results[i] = failed(item.error());
-      continue;
-    }
-    item->insert_or_assign(std::string(attribute::kNonce), parts.nonces.anonymous());
-    if (const std::size_t bytes = table::item_bytes(*item); bytes > table::kMaxItemBytes) {
-      results[i] = failed({ErrorCode::invalid, "message '" + records[i].message.id + "' takes " +
-                                                   std::to_string(bytes) + " bytes as an item and DynamoDB holds " +
-                                                   std::to_string(table::kMaxItemBytes)});
-      continue;
-    }
-    drafts.push_back({i, records[i].message.id, std::move(*item)});
+  SLUICE_TRY(item, encode_stored(record));
+  item->insert_or_assign(std::string(attribute::kNonce), parts.nonces.anonymous());
+  if (const std::size_t bytes = table::item_bytes(*item); bytes > table::kMaxItemBytes) {
+    return Error(ErrorCode::invalid, name + " takes " + std::to_string(bytes) +
+                                         " bytes as an item and DynamoDB holds " +
+                                         std::to_string(table::kMaxItemBytes));
   }
-  return drafts;
+  return std::move(*item);
 }
 
 }  // namespace
@@ -145,6 +112,29 @@ table::RecordChange attributes_of(const core::StateChange& change, MayHave may_h
   return made;
 }
 
+dynamo::QueryRequest query_of_half(const table::QueueTable& place, Half half) {
+  dynamo::QueryRequest query;
+  query.table = place.table;
+  query.index = place.index;
+  query.key_condition = "queue_type = :type";
+  query.values.emplace(":type", std::string(to_string(half)));
+  return query;
+}
+
+dynamo::Result<Records> read_records(const table::StoreParts& parts, const table::QueueTable& place,
+                                     const std::vector<std::string>& ids, Deadline deadline) {
+  std::vector<dynamo::Item> keys;
+  std::transform(ids.begin(), ids.end(), std::back_inserter(keys),
+                 [](const std::string& id) { return kLoneNames.key(id); });
+  SLUICE_TRY(items, table::read_items(parts.client, place.table, keys, deadline));
+  Records records;
+  for (dynamo::Item& item : *items) {
+    std::string id = dynamo::text_of(item, attribute::kId);
+    records.emplace(std::move(id), std::move(item));
+  }
+  return records;
+}
+
 std::vector<table::StatementOutcome> put_new(const table::StoreParts& parts, const table::QueueTable& place,
                                              std::span<const Insert> inserts, Deadline deadline) {
   std::vector<table::RecordWrite> writes;
@@ -152,23 +142,22 @@ std::vector<table::StatementOutcome> put_new(const table::StoreParts& parts, con
   for (const Insert& insert : inserts) {
     writes.push_back({.kind = table::RecordWrite::Kind::insert,
                       .table = place.table,
-                      .expected = {insert.id, {}},
+                      .expected = {insert.id(), {}},
                       .whatever_it_is = insert.replace,
-                      .item = *insert.item,
-                      .alone = insert.alone,
+                      .item = insert.item,
                       .names = &kRecordNames});
   }
   auto outcomes = parts.runner.run(std::move(writes), table::Repetition::until_known, deadline);
   std::vector<std::string> doubtful;
   for (std::size_t i = 0; i < inserts.size(); ++i) {
     if (table::in_doubt(outcomes[i])) {
-      doubtful.push_back(inserts[i].id);
+      doubtful.push_back(inserts[i].id());
     }
   }
   if (doubtful.empty()) {
     return outcomes;
   }
-  const auto records = parts.runner.read(place.table, attribute::kId, doubtful, deadline);
+  const auto records = read_records(parts, place, doubtful, deadline);
   for (std::size_t i = 0; i < inserts.size(); ++i) {
     table::StatementOutcome& outcome = outcomes[i];
     if (!table::in_doubt(outcome)) {
@@ -181,7 +170,7 @@ std::vector<table::StatementOutcome> put_new(const table::StoreParts& parts, con
       outcome.fate = StatementFate::unknown;
       continue;
     }
-    const auto found = records->find(inserts[i].id);
+    const auto found = records->find(inserts[i].id());
     if (found != records->end()) {
       outcome.fate = is_ours(inserts[i], found->second) ? StatementFate::done
                      : inserts[i].replace               ? StatementFate::unknown
@@ -201,17 +190,17 @@ Error error_of(const table::QueueTable& place, const table::StatementOutcome& ou
 std::vector<PutResult> put_records(const table::StoreParts& parts, const table::QueueTable& place,
                                    std::span<const StoredMessage> records, PutMode mode, Deadline deadline) {
   std::vector<PutResult> results(records.size());
-  const auto drafts = draft_all(parts, records, results);
-  const bool replace = mode == PutMode::replace;
   std::vector<Insert> inserts;
-  inserts.reserve(drafts.size());
-  for (const Draft& draft : drafts) {
-    inserts.push_back(
-        {.id = draft.id, .item = &draft.item, .replace = replace, .alone = replace || !draft.fits_a_statement()});
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (auto item = item_of(parts, records[i])) {
+      inserts.push_back({.place = i, .item = std::move(*item), .replace = mode == PutMode::replace});
+    } else {
+      results[i] = failed(item.error());
+    }
   }
   const auto outcomes = put_new(parts, place, inserts, deadline);
-  for (std::size_t k = 0; k < drafts.size(); ++k) {
-    PutResult& result = results[drafts[k].place];
+  for (std::size_t k = 0; k < inserts.size(); ++k) {
+    PutResult& result = results[inserts[k].place];
     if (outcomes[k].fate == StatementFate::refused) {
       result = {PutStatus::exists, {}};
     } else if (outcomes[k].fate != StatementFate::done) {

@@ -5,11 +5,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
+#include "dynamo/item_reading.hpp"
 #include "host/queue/operator.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/core/transitions.hpp"
@@ -43,15 +45,24 @@ struct MayHave {
 /// A change of a message's state as this layout's attributes.
 table::RecordChange attributes_of(const core::StateChange& change, MayHave may_have = {});
 
-/// A record that is to be put. The item outlives it, and has a nonce.
+/// Reads one half, from the index.
+dynamo::QueryRequest query_of_half(const table::QueueTable& place, Half half);
+
+/// Consistent reads of whole records, by id; absent ones are missing from the answer.
+using Records = std::unordered_map<std::string, dynamo::Item>;
+dynamo::Result<Records> read_records(const table::StoreParts& parts, const table::QueueTable& place,
+                                     const std::vector<std::string>& ids, Deadline deadline);
+
+/// A record that is to be put.
 struct Insert {
-  std::string id;
-  const dynamo::Item* item = nullptr;
+  std::size_t place = 0;  ///< in what was asked for
+  dynamo::Item item;      ///< with a nonce
   /// It is a message as it was sent: whoever has claimed it since has replaced the nonce, but neither the time of its
   /// creation nor its data.
   bool is_new = false;
   bool replace = false;  ///< whatever lies under its id; otherwise nothing must
-  bool alone = false;    ///< no statement can spell it
+
+  std::string id() const { return dynamo::text_of(item, attribute::kId); }
 };
 
 /// Puts them, and finds out by their nonces what became of those whose answers were lost. In their order: an outcome is

@@ -261,11 +261,7 @@ SettleResult DeliveryWriter::result_of(const DeliveryWrite& write) const {
 dynamo::Result<DeliveryWriter::Records> DeliveryWriter::read(const std::vector<const DeliveryWrite*>& writes,
                                                              Deadline deadline) const {
   std::vector<dynamo::Item> keys;
-  for (const DeliveryWrite* write : writes) {
-    if (find(keys, write->key_) == nullptr) {
-      keys.push_back(write->key_);
-    }
-  }
+  std::transform(writes.begin(), writes.end(), std::back_inserter(keys), [](const auto* write) { return write->key_; });
   return read_items(parts_.client, place_.table, keys, deadline);
 }
 

@@ -41,13 +41,10 @@ struct ValueBytes {
     }
     return total;
   }
-  std::size_t operator()(const dynamo::StringSet& set) const { return set_bytes(set.values); }
-  std::size_t operator()(const dynamo::NumberSet& set) const { return set_bytes(set.values); }
-  std::size_t operator()(const dynamo::BinarySet& set) const { return set_bytes(set.values); }
-
-  static std::size_t set_bytes(const std::vector<std::string>& values) {
+  template <typename Set>
+  std::size_t operator()(const Set& set) const {
     std::size_t total = 0;
-    for (const auto& value : values) {
+    for (const auto& value : set.values) {
       total += value.size();
     }
     return total;
@@ -105,8 +102,8 @@ std::uint32_t count_of(const AttributeValue* value) {
 void take_over(Item& into, const Item& from, std::string_view name) {
   if (const auto* value = attribute_of(from, name)) {
     into.insert_or_assign(std::string(name), *value);
-  } else if (const auto there = into.find(name); there != into.end()) {
-    into.erase(there);
+  } else {
+    into.erase(std::string(name));
   }
 }
 

@@ -15,10 +15,7 @@ Result<dynamo::Item> RecordOperator::record(const std::string& id, Deadline dead
   if (!layout_->is_storable_id(id)) {
     return no_message(place().queue, clean_utf8(id, 100, "?"));
   }
-  auto found = layout_->find({id}, deadline);
-  if (!found) {
-    return store_error(place(), found.error());
-  }
+  SLUICE_TRY(found, checked(place(), layout_->find({id}, deadline)));
   dynamo::Item& item = found->at(id).item;
   if (item.empty()) {
     return no_message(place().queue, id);
@@ -277,35 +274,22 @@ dynamo::Result<dynamo::Item> RecordOperator::put_edited(const dynamo::Item& befo
 
 void OverviewCount::add(const StoredMessage& record) {
   const MessageState state = record.state(now_);
-  count(record, state);
+  QueueStats& counts = overview_.counts;
+  const bool ready = state == MessageState::ready;
+  ++(ready ? counts.ready : state == MessageState::in_flight ? counts.in_flight : counts.delayed);
+  if (ready) {
+    counts.oldest_ready = std::min(counts.oldest_ready.value_or(record.message.sent_at), record.message.sent_at);
+  }
   if (overview_.first_ids.size() < most_ids_) {
     overview_.first_ids.push_back(record.message.id);
   }
   const bool hidden = record.invisible_until && now_ <= *record.invisible_until;
-  overview_.counts.delayed_by_sent_at += state == MessageState::delayed && !hidden ? 1 : 0;
+  counts.delayed_by_sent_at += state == MessageState::delayed && !hidden ? 1 : 0;
   if (hidden && overview_.first_in_flight_ids.size() < most_ids_) {
     overview_.first_in_flight_ids.push_back(record.message.id);
   }
   if (most_errors_ > 0) {
     errors_.add(record.message.id, record.failure);
-  }
-}
-
-void OverviewCount::count(const StoredMessage& record, MessageState state) {
-  QueueStats& counts = overview_.counts;
-  switch (state) {
-    case MessageState::ready:
-      ++counts.ready;
-      if (!counts.oldest_ready || record.message.sent_at < *counts.oldest_ready) {
-        counts.oldest_ready = record.message.sent_at;
-      }
-      break;
-    case MessageState::in_flight:
-      ++counts.in_flight;
-      break;
-    case MessageState::delayed:
-      ++counts.delayed;
-      break;
   }
 }
 

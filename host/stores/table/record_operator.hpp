@@ -110,8 +110,6 @@ class OverviewCount {
   QueueOverview finish() &&;
 
  private:
-  void count(const StoredMessage& record, MessageState state);
-
   std::size_t most_ids_;
   std::size_t most_errors_;
   WallTime now_;

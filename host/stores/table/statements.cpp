@@ -1,15 +1,17 @@
 #include "host/stores/table/statements.hpp"
 
 #include <algorithm>
-#include <functional>
+#include <array>
+#include <iterator>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 
 #include "base/guard.hpp"
 #include "base/mutex.hpp"
 #include "base/timestamp.hpp"
+#include "dynamo/codec/json_codec.hpp"
 #include "host/stores/table/item_values.hpp"
+#include "host/stores/table/table_clock.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::table {
@@ -141,24 +143,34 @@ std::size_t bytes_of(const RecordWrite& write) {
   return total;
 }
 
+// DynamoDB's limit for the text of a statement; the values are beside it.
+constexpr std::size_t kMaxStatementBytes = 8192;
+constexpr std::size_t kStatementFrame = 300;  // the words, and a table's name of 255 characters
+constexpr std::size_t kAroundAName = 5;       // ,'':?
+
+// Whether a statement may carry the names of a record between its quotes as they are, and has room for all of them.
+bool can_be_statement(const RecordWrite& write) {
+  std::size_t length = kStatementFrame;
+  for (const auto& [name, value] : write.item) {
+    length += name.size() + kAroundAName;
+    if (name.find_first_of("'\"\\?") != std::string::npos) {
+      return false;
+    }
+  }
+  return length <= kMaxStatementBytes && !(write.kind == Kind::insert && write.whatever_it_is);
+}
+
 // Whether the refusal names an action of a statement, and that is not this kind's.
 bool means_another(const dynamo::Error& error, RecordWrite::Kind kind) {
   return error.message.find("PartiQL") != std::string::npos &&
          error.message.find(statement_action(kind)) == std::string::npos;
 }
 
-/// Of a record's keys.
-struct KeyHash {
-  std::size_t operator()(const std::pair<std::string_view, std::string_view>& keys) const {
-    const std::hash<std::string_view> hash;
-    return hash(keys.first) * 31 + hash(keys.second);
-  }
-};
-
 // Says both ways that were refused, whatever the refusal itself says.
-void name_missing_rights(dynamo::Error& error, RecordWrite::Kind kind) {
+dynamo::Error with_missing_rights(dynamo::Error error, RecordWrite::Kind kind) {
   error.message = "the role may not " + std::string(request_action(kind)) + ", nor " +
                   std::string(statement_action(kind)) + ": " + error.message;
+  return error;
 }
 
 }  // namespace
@@ -236,17 +248,13 @@ bool lacks_right(const dynamo::Error& error) {
 
 bool StatementRights::denied(std::string_view table, RecordWrite::Kind kind, SteadyTime now) const {
   const MutexLock lock(mutex_);
-  const auto known = tables_.find(table);
-  if (known == tables_.end()) {
-    return false;
-  }
-  const auto& refused_at = known->second.refused_at.at(index_of(kind));
-  return refused_at && now - *refused_at < kAskAgain;
+  const auto known = refused_at_.empty() ? refused_at_.end() : refused_at_.find({std::string(table), kind});
+  return known != refused_at_.end() && now - known->second < kAskAgain;
 }
 
 void StatementRights::refused(std::string_view table, RecordWrite::Kind kind, SteadyTime now) {
   const MutexLock lock(mutex_);
-  tables_[std::string(table)].refused_at.at(index_of(kind)) = now;
+  refused_at_[{std::string(table), kind}] = now;
 }
 
 void StatementRights::note_singles(std::string_view table, std::size_t writes) {
@@ -256,7 +264,7 @@ void StatementRights::note_singles(std::string_view table, std::size_t writes) {
   }
   {
     const MutexLock lock(mutex_);
-    if (std::exchange(tables_[std::string(table)].warned, true)) {
+    if (!warned_.emplace(table).second) {
       return;
     }
   }
@@ -265,10 +273,12 @@ void StatementRights::note_singles(std::string_view table, std::size_t writes) {
 
 /// A write under way.
 struct StatementRunner::Task {
-  explicit Task(RecordWrite wanted) : write(std::move(wanted)), bytes(bytes_of(write)) {}
+  explicit Task(RecordWrite wanted)
+      : write(std::move(wanted)), bytes(bytes_of(write)), has_statement(can_be_statement(write)) {}
 
   RecordWrite write;
   std::size_t bytes;  ///< of its values
+  bool has_statement;
   StatementOutcome outcome{};
   int tries = 0;
   bool alone = false;   ///< its batch was rejected as a whole
@@ -294,7 +304,7 @@ struct StatementRunner::Round {
   Repetition repetition = Repetition::none;
 
   void fill(const std::vector<Task*>& pending) {
-    std::unordered_set<std::pair<std::string_view, std::string_view>, KeyHash> records(pending.size());
+    std::set<std::pair<std::string_view, std::string_view>> records;  // by their keys
     for (Task* task : pending) {
       const bool full = batches.empty() || !batches.back().has_room_for(*task);
       const bool room = task->single ? singles.size() < kMaxSinglesAtOnce : !full || batches.size() < kMaxBatchesAtOnce;
@@ -312,12 +322,9 @@ struct StatementRunner::Round {
     }
   }
 
-  void note(Task& task, dynamo::StatementResult& result) {
-    if (result.error) {
-      return note(task, *result.error);
-    }
+  void note(Task& task, dynamo::Item item) {
     task.outcome.fate = StatementFate::done;
-    task.outcome.item = std::move(result.item);
+    task.outcome.item = std::move(item);
   }
 
   void note(Task& task, const dynamo::Error& error) {
@@ -364,14 +371,13 @@ void StatementRunner::run_batches(Round& round, Deadline deadline) {
     for (std::size_t k = 0; k < batch.size(); ++k) {
       Task* const task = batch[k];
       task->alone = task->alone || rejected;
-      const bool denied_alone =
-          answer && answer->results[k].error && refused_for_want_of_right({task}, *answer->results[k].error);
-      if (rejected || denied || denied_alone) {
+      const auto error = answer ? answer->results[k].error : std::optional(answer.error());
+      if (rejected || denied || (answer && error && refused_for_want_of_right({task}, *error))) {
         round.later.push_back(task);
-      } else if (answer) {
-        round.note(*task, answer->results[k]);
+      } else if (error) {
+        round.note(*task, *error);
       } else {
-        round.note(*task, answer.error());
+        round.note(*task, std::move(answer->results[k].item));
       }
     }
   }
@@ -402,20 +408,14 @@ void StatementRunner::run_singles(Round& round, Deadline deadline) {
   std::size_t for_want_of_right = 0;
   for (std::size_t k = 0; k < answers.size(); ++k) {
     Task& task = *round.singles[k];
-    dynamo::StatementResult result;
+    const bool denied = !answers[k] && lacks_right(answers[k].error());
+    for_want_of_right += denied || !task.has_statement ? 0 : 1;
     if (answers[k]) {
-      result.item = std::move(answers[k]->item);
+      round.note(task, std::move(answers[k]->item));
     } else {
-      result.error = answers[k].error();
+      round.note(task, denied ? with_missing_rights(answers[k].error(), task.write.kind) : answers[k].error());
     }
-    const bool denied = result.error && lacks_right(*result.error);
-    if (denied) {
-      name_missing_rights(*result.error, task.write.kind);
-    }
-    for_want_of_right += denied || task.write.alone ? 0 : 1;
-    round.note(task, result);
   }
-
   if (for_want_of_right > 0) {
     rights_.note_singles(round.singles.front()->write.table, for_want_of_right);
   }
@@ -441,10 +441,11 @@ std::vector<StatementOutcome> StatementRunner::run(std::vector<RecordWrite> writ
       break;
     }
     if (pause_first) {
-      pause(pauses++, deadline);
+      const Duration ceiling = std::min<Duration>(kLongestPause, kFirstPause * (1 << std::min(pauses++, 10)));
+      pause(clock_, std::chrono::duration_cast<Duration>(ceiling * (0.5 + random_.unit() / 2)), deadline);
     }
     for (Task* task : pending) {
-      task->single = task->write.alone || rights_.denied(task->write.table, task->write.kind, now);
+      task->single = !task->has_statement || rights_.denied(task->write.table, task->write.kind, now);
     }
     Round round{.repetition = repetition};
     round.fill(pending);
@@ -463,43 +464,16 @@ std::vector<StatementOutcome> StatementRunner::run(std::vector<RecordWrite> writ
   return outcomes;
 }
 
-void StatementRunner::pause(int round, Deadline deadline) {
-  const Duration ceiling = std::min<Duration>(kLongestPause, kFirstPause * (1 << std::min(round, 10)));
-  const auto span = std::chrono::duration_cast<Duration>(ceiling * (0.5 + random_.unit() / 2));
-  const SteadyTime now = clock_.steady_now();
-  Mutex mutex;
-  Condition never_signalled;
-  const MutexLock lock(mutex);
-  const SteadyTime end = deadline.earlier(Deadline::at(now + span)).time();
-  never_signalled.wait_until(mutex, clock_.machine_time(end), [] { return false; });
-}
-
-dynamo::Result<std::unordered_map<std::string, dynamo::Item>> StatementRunner::read(const std::string& table,
-                                                                                    std::string_view key,
-                                                                                    const std::vector<std::string>& ids,
-                                                                                    Deadline deadline) {
-  std::unordered_map<std::string, dynamo::Item> records;
-  const std::unordered_set<std::string> distinct(ids.begin(), ids.end());
-  std::vector<dynamo::Item> keys;
-  keys.reserve(distinct.size());
-  for (const auto& id : distinct) {
-    keys.push_back({{std::string(key), id}});
-  }
-  SLUICE_TRY(items, read_items(client_, table, keys, deadline));
-  for (dynamo::Item& item : *items) {
-    if (const auto* id = dynamo::find<std::string>(item, key)) {
-      records.emplace(*id, std::move(item));
-    }
-  }
-  return records;
-}
-
 dynamo::Result<std::vector<dynamo::Item>> read_items(dynamo::Client& client, const std::string& table,
                                                      const std::vector<dynamo::Item>& keys, Deadline deadline) {
+  std::set<std::string> seen;
+  std::vector<dynamo::Item> distinct;
+  std::copy_if(keys.begin(), keys.end(), std::back_inserter(distinct),
+               [&](const dynamo::Item& key) { return seen.insert(dynamo::encode_item(key)).second; });
   std::vector<dynamo::Item> found;
-  for (std::size_t from = 0; from < keys.size(); from += kMaxKeysPerBatchGet) {
-    const std::size_t count = std::min(kMaxKeysPerBatchGet, keys.size() - from);
-    SLUICE_TRY(items, client.batch_get(table, std::span(keys).subspan(from, count), deadline));
+  for (std::size_t from = 0; from < distinct.size(); from += kMaxKeysPerBatchGet) {
+    const std::size_t count = std::min(kMaxKeysPerBatchGet, distinct.size() - from);
+    SLUICE_TRY(items, client.batch_get(table, std::span(distinct).subspan(from, count), deadline));
     std::move(items->begin(), items->end(), std::back_inserter(found));
   }
   return found;

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <array>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -76,7 +75,6 @@ struct RecordWrite {
   dynamo::Item item{};                 ///< of an insert: the whole record
   RecordChange change{};               ///< of an update
   bool returning = false;              ///< an update its new item, a removal the old one
-  bool alone = false;                  ///< no statement can spell it
   const RecordNames* names = nullptr;  ///< always given; outlives the write
 
   const std::string& id() const { return expected.id; }
@@ -115,14 +113,11 @@ class StatementRights {
   void note_singles(std::string_view table, std::size_t writes);
 
  private:
-  struct Known {
-    std::array<std::optional<SteadyTime>, RecordWrite::kKinds> refused_at;
-    bool warned = false;
-  };
-
   const std::function<void(const std::string&)> warn_;
   mutable Mutex mutex_;
-  std::map<std::string, Known, std::less<>> tables_ SLUICE_GUARDED_BY(mutex_);
+  // Guarded by mutex_, by table.
+  std::map<std::pair<std::string, RecordWrite::Kind>, SteadyTime> refused_at_ SLUICE_GUARDED_BY(mutex_);
+  std::set<std::string> warned_ SLUICE_GUARDED_BY(mutex_);
 };
 
 /// What became of a write.
@@ -172,12 +167,6 @@ class StatementRunner {
 
   std::vector<StatementOutcome> run(std::vector<RecordWrite> writes, Repetition repetition, Deadline deadline);
 
-  /// Consistent reads of whole records of a table without a sort key, by the attribute that is its key; absent ones are
-  /// missing from the answer.
-  dynamo::Result<std::unordered_map<std::string, dynamo::Item>> read(const std::string& table, std::string_view key,
-                                                                     const std::vector<std::string>& ids,
-                                                                     Deadline deadline);
-
  private:
   struct Task;
   struct Batch;
@@ -186,7 +175,6 @@ class StatementRunner {
   void run_batches(Round& round, Deadline deadline);
   void run_singles(Round& round, Deadline deadline);
   bool refused_for_want_of_right(const std::vector<Task*>& batch, const dynamo::Error& error);
-  void pause(int round, Deadline deadline);
 
   dynamo::Client& client_;
   const Clock& clock_;
@@ -194,7 +182,8 @@ class StatementRunner {
   StatementRights rights_;  // synchronises itself
 };
 
-/// Consistent reads of whole items, a hundred at a time; absent ones are missing from the answer. No key twice.
+/// Consistent reads of whole items, a hundred at a time; absent ones are missing from the answer, and one that is asked
+/// for twice is there once.
 dynamo::Result<std::vector<dynamo::Item>> read_items(dynamo::Client& client, const std::string& table,
                                                      const std::vector<dynamo::Item>& keys, Deadline deadline);
 

@@ -13,9 +13,6 @@
 
 namespace sluice::queue::table {
 
-/// Where a queue of this store lies.
-using QueueLocator = std::function<QueueTable(const std::string& queue)>;
-
 class RecordLayout;
 /// How the tables hold what a transaction brings to them, by a queue's name.
 using RecordLayouts = std::function<std::unique_ptr<RecordLayout>(const std::string& queue)>;
@@ -26,7 +23,6 @@ struct StoreParts {
   TableClock& clock;
   StatementRunner& runner;
   NonceSource& nonces;
-  const QueueLocator& locate;
   const RecordLayouts& layouts;  ///< of every queue that messages may be sent to from here
 
   Moment now() const { return {clock.wall_now(), clock.steady_now()}; }

@@ -22,6 +22,15 @@ std::string in_seconds(Duration span) {
 
 }  // namespace
 
+bool pause(const Clock& clock, Duration span, Deadline deadline, const std::stop_token& stop) {
+  Mutex mutex;
+  Condition never_signalled;
+  const MutexLock lock(mutex);
+  const Deadline end = deadline.earlier(Deadline::after(clock, span));
+  never_signalled.wait_until(mutex, stop, clock.machine_time(end.time()), [] { return false; });
+  return !stop.stop_requested();
+}
+
 WallTime TableClock::wall_now() const {
   const WallTime machine = machine_.wall_now();
   const auto reading = client_.clock_reading();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <stop_token>
 #include <string>
 
 #include "base/clock.hpp"
@@ -18,6 +19,9 @@ using queue::until;
 
 /// How wrong the times may be that senders and operators write.
 inline constexpr Duration kTimeTolerance = std::chrono::seconds(5);
+
+/// Sleeps so long, or until the deadline; false when stopped first.
+bool pause(const Clock& clock, Duration span, Deadline deadline, const std::stop_token& stop = {});
 
 /// The time by which all hosts on a table judge what its records say. The records hold times of a wall clock; those of
 /// hosts differ, and one that is ahead would take what its neighbours hold. So each host corrects its own by

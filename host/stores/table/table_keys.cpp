@@ -92,21 +92,22 @@ dynamo::ItemWrite unmark_request(const std::string& table, const KeyClaim& claim
   return request;
 }
 
-/// What an item says. False: it is no key's item, or one of another queue.
-bool read_key_item(const dynamo::Item& item, StoredKey& key, const ItemScope& scope) {
+/// What an item says; nothing: it is no key's item, or one of another queue.
+std::optional<StoredKey> read_key_item(const dynamo::Item& item, const ItemScope& scope) {
   const auto* id = dynamo::find<std::string>(item, scope.names.hash);
   const auto* text = dynamo::find<dynamo::Binary>(item, kKeyText);
   const auto* owner = dynamo::find<std::string>(item, kKeyOwner);
   const auto until = dynamo::whole_number(item, kKeyUntil);
   const std::string prefix = scope.keys_prefix();
   if (id == nullptr || !id->starts_with(prefix) || text == nullptr || owner == nullptr || !until) {
-    return false;
+    return std::nullopt;
   }
+  StoredKey key;
   // Names of queues and jobs have no '/'. One that is left in the job's place is behind another queue's name.
   const auto slash = id->rfind('/');
   key.job = id->substr(prefix.size(), slash < prefix.size() ? 0 : slash - prefix.size());
   if (key.job.find('/') != std::string::npos) {
-    return false;
+    return std::nullopt;
   }
   key.key = text->bytes;
   key.owner = *owner;
@@ -116,7 +117,7 @@ bool read_key_item(const dynamo::Item& item, StoredKey& key, const ItemScope& sc
   key.result = result == nullptr ? std::string() : result->bytes;
   constexpr std::int64_t kLatest = kEndOfTime.time_since_epoch() / std::chrono::milliseconds(1);
   key.until = WallTime(std::chrono::milliseconds(std::clamp<std::int64_t>(*until, 0, kLatest)));
-  return true;
+  return key;
 }
 
 /// As make_table_keys has it.
@@ -172,18 +173,14 @@ class TableKeys final : public IdempotencyKeys {
       scan.exclusive_start_key = scope_.names.key(cursor);
     }
     KeyPage page;
-    const WallTime now = parts_.clock.wall_now();
     while (page.keys.size() < limit) {
-      auto read = parts_.client.scan(scan, deadline);
-      if (!read) {
-        return store_error(place_, read.error());
-      }
+      SLUICE_TRY(read, checked(place_, parts_.client.scan(scan, deadline)));
       for (const auto& item : read->items) {
-        StoredKey key;
-        if (!read_key_item(item, key, scope_) || core::is_void(key, now)) {
+        auto key = valid_key(item);
+        if (!key) {
           continue;
         }
-        page.keys.push_back(std::move(key));
+        page.keys.push_back(std::move(*key));
         if (page.keys.size() == limit) {
           page.next = scope_.names.id_of(item);
           return page;
@@ -197,60 +194,51 @@ class TableKeys final : public IdempotencyKeys {
     return page;
   }
   Result<std::optional<StoredKey>> get(const std::string& job, const std::string& key, Deadline deadline) override {
-    const auto found = parts_.client.get_item(
-        {.table = place_.table, .key = key_item_key(job, key, scope_), .consistent = true}, deadline);
-    if (!found) {
-      return store_error(place_, found.error());
-    }
-    StoredKey stored;
-    const bool there = read_key_item(found->item, stored, scope_) && !core::is_void(stored, parts_.clock.wall_now());
-    return there ? std::optional<StoredKey>(std::move(stored)) : std::nullopt;
+    const dynamo::GetItemRequest request{
+        .table = place_.table, .key = key_item_key(job, key, scope_), .consistent = true};
+    SLUICE_TRY(found, checked(place_, parts_.client.get_item(request, deadline)));
+    return valid_key(found->item);
   }
 
   Result<bool> forget(const std::string& job, const std::string& key, Deadline deadline) override {
     dynamo::ItemWrite request{
         .kind = dynamo::ItemWrite::Kind::remove, .table = place_.table, .item = key_item_key(job, key, scope_)};
     request.returning = true;
-    const auto gone = parts_.client.write(request, deadline);
-    if (!gone) {
-      return store_error(place_, gone.error());
-    }
-    StoredKey stored;
-    return read_key_item(gone->item, stored, scope_) && !core::is_void(stored, parts_.clock.wall_now());
+    SLUICE_TRY(gone, checked(place_, parts_.client.write(request, deadline)));
+    return valid_key(gone->item).has_value();
   }
 
  private:
   using Indices = std::vector<std::size_t>;
 
+  std::optional<StoredKey> valid_key(const dynamo::Item& item) const {
+    auto key = read_key_item(item, scope_);
+    return key && !core::is_void(*key, parts_.clock.wall_now()) ? std::move(key) : std::nullopt;
+  }
   /// Answers by what stands there, with one read. What cannot be read, or what a lost write may still change, has
   /// failed.
   void look(std::span<const KeyClaim> claims, std::span<const std::size_t> which, std::vector<KeyAnswer>& answers,
             Deadline deadline) const {
-    std::map<std::string, dynamo::Item> keys;
+    std::vector<dynamo::Item> keys;
     for (const std::size_t i : which) {
-      dynamo::Item key = key_item_key(claims[i].job, claims[i].key, scope_);
-      std::string id = scope_.names.id_of(key);
-      keys.emplace(std::move(id), std::move(key));
+      keys.push_back(key_item_key(claims[i].job, claims[i].key, scope_));
     }
-    std::vector<dynamo::Item> wanted;
-    for (auto& [id, key] : keys) {
-      wanted.push_back(std::move(key));
-    }
-    const auto items = read_items(parts_.client, place_.table, wanted, deadline);
+    const auto items = read_items(parts_.client, place_.table, keys, deadline);
     const WallTime now = parts_.clock.wall_now();
     std::map<std::string, StoredKey> found;
     for (const auto& item : items ? *items : std::vector<dynamo::Item>()) {
-      if (StoredKey key; read_key_item(item, key, scope_)) {
-        found.emplace(scope_.names.id_of(item), std::move(key));
+      if (auto key = read_key_item(item, scope_)) {
+        found.emplace(scope_.names.id_of(item), std::move(*key));
       }
     }
-    for (const std::size_t i : which) {
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      const std::size_t i = which[k];
       KeyAnswer& answer = answers[i];
       if (!items) {
         answer = {.state = KeyState::failed, .error = store_error(place_, items.error())};
         continue;
       }
-      const auto stored = found.find(scope_.names.id_of(key_item_key(claims[i].job, claims[i].key, scope_)));
+      const auto stored = found.find(scope_.names.id_of(keys[k]));
       const StoredKey* const key = stored == found.end() ? nullptr : &stored->second;
       if (auto known = core::answer_to(claims[i], key, now)) {
         answer = *std::move(known);

@@ -104,9 +104,7 @@ class TableBoard final : public NoticeBoard {
       request.names.emplace("#version", attribute::kNoticeVersion);
       request.values.emplace(":before", dynamo::AttributeValue::number(notice.version));
     }
-    if (auto done = parts_.client.write(request, deadline); !done) {
-      return failure(done.error());
-    }
+    SLUICE_PASS_ON(write(request, deadline));
     return notice.version + 1;
   }
 
@@ -117,9 +115,7 @@ class TableBoard final : public NoticeBoard {
     request.names.emplace("#id", names_.hash);
     request.names.emplace("#version", attribute::kNoticeVersion);
     request.values.emplace(":version", dynamo::AttributeValue::number(version));
-    if (auto done = parts_.client.write(request, deadline); !done) {
-      return failure(done.error());
-    }
+    SLUICE_PASS_ON(write(request, deadline));
     return topic == Topic::hosts ? change_roll(Roll::strike, key, deadline) : Result<void>();
   }
 
@@ -130,11 +126,8 @@ class TableBoard final : public NoticeBoard {
   enum class Roll { enter, strike };
 
   Result<dynamo::Item> item(const std::string& id, bool consistent, Deadline deadline) const {
-    auto found =
-        parts_.client.get_item({.table = place_.table, .key = names_.key(id), .consistent = consistent}, deadline);
-    if (!found) {
-      return failure(found.error());
-    }
+    const dynamo::GetItemRequest request{.table = place_.table, .key = names_.key(id), .consistent = consistent};
+    SLUICE_TRY(found, checked(place_, parts_.client.get_item(request, deadline)));
     return std::move(found->item);
   }
   Result<std::vector<Notice>> roll_call(Deadline deadline) const {
@@ -149,10 +142,7 @@ class TableBoard final : public NoticeBoard {
       wanted.push_back(names_.key(id_of(Topic::hosts, key)));
     }
     const std::size_t prefix = id_of(Topic::hosts, {}).size();
-    const auto items = read_items(parts_.client, place_.table, wanted, deadline);
-    if (!items) {
-      return failure(items.error());
-    }
+    SLUICE_TRY(items, checked(place_, read_items(parts_.client, place_.table, wanted, deadline)));
     for (const dynamo::Item& item : *items) {
       if (const std::string id = names_.id_of(item); id.size() >= prefix) {
         all.push_back(notice_of(id.substr(prefix), item));
@@ -168,18 +158,16 @@ class TableBoard final : public NoticeBoard {
     request.update = change == Roll::enter ? "ADD #keys :key" : "DELETE #keys :key";
     request.names.emplace("#keys", attribute::kNoticeKeys);
     request.values.emplace(":key", dynamo::StringSet{{key}});
-    if (auto done = parts_.client.write(request, deadline); !done) {
-      return failure(done.error());
-    }
-    return {};
+    return write(request, deadline);
   }
 
-  Error failure(const dynamo::Error& error) const {
-    if (error.kind == dynamo::ErrorKind::conditional_check_failed) {
-      return {ErrorCode::conflict,
-              "somebody else changed the notice in " + traits_.place + " meanwhile; read it again"};
+  Result<void> write(const dynamo::ItemWrite& request, Deadline deadline) const {
+    const auto done = parts_.client.write(request, deadline);
+    if (!done && done.error().kind == dynamo::ErrorKind::conditional_check_failed) {
+      return Error(ErrorCode::conflict,
+                   "somebody else changed the notice in " + traits_.place + " meanwhile; read it again");
     }
-    return store_error(place_, error);
+    return done ? Result<void>() : store_error(place_, done.error());
   }
 
   const StoreParts parts_;
@@ -225,7 +213,7 @@ TableQueues::TableQueues(Settings settings, dynamo::Client& client, const Clock&
       clock_(client, clock, settings_.warn),
       runner_(client, clock, random, settings_.warn),
       layouts_([this](const std::string& queue) { return owner_of(queue).own_layout(queue); }),
-      parts_{client, clock_, runner_, nonces_, settings_.locate, layouts_},
+      parts_{client, clock_, runner_, nonces_, layouts_},
       doorbell_([this](const QueueAddress& address) { ring_beyond(address); }) {}
 
 TableQueues& TableQueues::owner_of(const std::string& queue) {

@@ -43,7 +43,7 @@ class TableQueues : public Queues {
  protected:
   struct Settings {
     std::string host;
-    QueueLocator locate;
+    std::function<QueueTable(const std::string& queue)> locate;
     LoneNames names;
     Bells bells;
     std::function<void(const std::string&)> warn;

@@ -1,9 +1,9 @@
 #include "host/stores/table/transaction_writer.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <memory>
+#include <regex>
 #include <set>
 #include <utility>
 
@@ -55,18 +55,9 @@ std::string token_of(const std::string& queue, const Receipt& receipt, const dyn
 // A token lives for ten minutes at DynamoDB; a little less is sure.
 constexpr Duration kTokenLife = std::chrono::minutes(9);
 
-// Names a table at its end, or before anything that is no part of a name.
+// As the end of an ARN: what follows is no part of a name.
 bool names_table(const std::string& text, const std::string& table) {
-  const std::string arn_end = ":table/" + table;
-  for (std::size_t at = text.find(arn_end); at != std::string::npos; at = text.find(arn_end, at + 1)) {
-    const std::size_t after = at + arn_end.size();
-    const bool more = after < text.size() && (std::isalnum(static_cast<unsigned char>(text[after])) != 0 ||
-                                              text[after] == '_' || text[after] == '-' || text[after] == '.');
-    if (!more) {
-      return true;
-    }
-  }
-  return false;
+  return std::regex_search(text, std::regex(":table/" + table + "(?![A-Za-z0-9_.-])"));
 }
 
 TransactionOutcome refusal(SettleResult result) {

@@ -96,7 +96,7 @@ class LeasedRig : public ::testing::Test {
   std::vector<Delivery> take(std::size_t max = 10) {
     return take({.max = max, .visibility = std::chrono::seconds(30)});
   }
-  SettleResult end(DirectClaimer& source, const Completion& completion) {
+  SettleResult end(Source& source, const Completion& completion) {
     return source.settle(std::span(&completion, 1), soon()).front();
   }
   SettleResult end(const Receipt& receipt, CompletionAction action, Failure failure = {}) {
@@ -134,7 +134,7 @@ class LeasedRig : public ::testing::Test {
   table::NonceSource nonces_{"host-a", random_};
   table::TableClock table_clock_{client_, clock_, {}};
   table::StatementRunner runner_{client_, clock_, random_, {}};
-  table::QueueLocator locate_{[](const std::string& queue) {
+  std::function<table::QueueTable(const std::string&)> locate_{[](const std::string& queue) {
     return table::QueueTable{queue, queue == "plain" ? "plain" : kTable, "", ""};
   }};
   table::RecordLayouts layouts_{[this](const std::string& queue) {
@@ -145,12 +145,19 @@ class LeasedRig : public ::testing::Test {
                                 sort_key_of(message.priority, now, random_)};
                  });
   }};
-  table::StoreParts parts_{client_, table_clock_, runner_, nonces_, locate_, layouts_};
+  table::StoreParts parts_{client_, table_clock_, runner_, nonces_, layouts_};
   LeasedQueue queue_{locate_("orders"), kShards, parts_, random_};
   Doorbell doorbell_;
   std::unique_ptr<Sender> sender_ = make_leased_sender(queue_, doorbell_);
-  DirectClaimer borrower_{queue_, Half::standard};
-  DirectClaimer dead_{queue_, Half::dlq};
+  OwnedTable table_{{.table = kTable, .host = "borrower", .own_thread = false}, parts_, clock_};
+  /// Not started, so that it borrows.
+  std::unique_ptr<Source> borrowing(LeasedQueue& queue, Half half) {
+    return make_leased_source(table_, table_.half({.half = half}, queue), queue, doorbell_);
+  }
+  const std::unique_ptr<Source> of_messages_ = borrowing(queue_, Half::standard);
+  const std::unique_ptr<Source> of_dead_letters_ = borrowing(queue_, Half::dlq);
+  Source& borrower_ = *of_messages_;
+  Source& dead_ = *of_dead_letters_;
 };
 
 }  // namespace sluice::queue::leased

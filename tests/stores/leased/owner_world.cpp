@@ -38,7 +38,7 @@ OwnerHost::OwnerHost(const WorldPlan& plan, const std::string& incarnation, mode
         return queue::table::QueueTable{queue, kOwnersTable, "", "us-east-1"};
       }),
       layouts_([this](const std::string& queue) { return leased::make_leased_layout(parts_, locate_(queue), {}); }),
-      parts_{*client_, table_clock_, runner_, nonces_, locate_, layouts_},
+      parts_{*client_, table_clock_, runner_, nonces_, layouts_},
       queue_(locate_(kOwnersQueue), plan.shards, parts_, random_) {
   const auto warn = [this](const std::string& line) { warnings.push_back(line); };
   table_ = std::make_unique<leased::OwnedTable>(
@@ -46,7 +46,7 @@ OwnerHost::OwnerHost(const WorldPlan& plan, const std::string& incarnation, mode
           .table = kOwnersTable, .host = name, .lease = plan.lease, .warn = warn, .own_thread = false},
       parts_, clock);
   half_ = &table_->half({.half = queue::Half::standard, .warn = warn}, queue_);
-  source_ = std::make_unique<leased::LeasedSource>(*table_, *half_, queue_, doorbell_);
+  source_ = leased::make_leased_source(*table_, *half_, queue_, doorbell_);
 }
 
 void OwnerHost::start() {

@@ -145,14 +145,14 @@ class OwnerHost {
   queue::table::TableClock table_clock_;
   queue::table::StatementRunner runner_;
   queue::table::NonceSource nonces_;
-  queue::table::QueueLocator locate_;
+  std::function<queue::table::QueueTable(const std::string&)> locate_;
   queue::table::RecordLayouts layouts_;
   queue::table::StoreParts parts_;
   queue::leased::LeasedQueue queue_;
   queue::Doorbell doorbell_;
   std::unique_ptr<queue::leased::OwnedTable> table_;
   queue::leased::OwnedHalf* half_ = nullptr;
-  std::unique_ptr<queue::leased::LeasedSource> source_;
+  std::unique_ptr<queue::Source> source_;
   bool dead_ = false;
 };
 
