@@ -30,12 +30,16 @@ class LeaseLocks final : public LockSession {
   /// Leaves, so that the others' shares grow at once.
   ~LeaseLocks() override {
     if (self_.counter != 0) {
+      const Deadline soon = Deadline::after(clock_, kPatienceAtTheEnd);
       std::vector<Handover> held;
       held.reserve(held_.size());
       for (const auto& [bucket, lease] : held_) {
         held.push_back({bucket, lease});
       }
-      book_->leave(self_, held, Deadline::at(clock_.steady_now() + kPatienceAtTheEnd));
+      if (!held.empty()) {
+        (void)book_->change_hands(held, 0, soon);  // otherwise they go with the lease
+      }
+      book_->bury(std::span(&self_, 1), soon);  // otherwise the others do
     }
   }
 
@@ -112,9 +116,10 @@ class LeaseLocks final : public LockSession {
     }
     SLUICE_PASS_ON(still_ours());
     const SteadyTime began = lease_clock_.now();
-    ++self_.counter;
+    const bool beats = book_->marks_are_heartbeats();
+    self_.counter += beats ? 1 : 0;
     auto marked = book_->mark(marks, &self_, deadline);
-    if (marked && book_->marks_are_heartbeats() && !lease_.renewed(began, lease_clock_.now())) {
+    if (marked && beats && !lease_.renewed(began, lease_clock_.now())) {
       // What is written is written, for nobody had taken this member's name away; the next call ends the session.
       lease_.gone();
     }
@@ -131,29 +136,22 @@ class LeaseLocks final : public LockSession {
       beats.push_back({.host = host_of(member.name), .counter = member.counter, .lease = member.lease});
     }
     members_.saw(beats, now);
-    Members members{.count = 0, .other_buckets = 0};
+    Members members{.count = 0};
+    std::vector<LeaseMember> long_dead;  // whose heartbeats would stay for ever
     for (const LeaseMember& member : *listed) {
       if (members_.alive(host_of(member.name), now)) {
         ++members.count;
         members.other_buckets = member.buckets == self_.buckets ? members.other_buckets : member.buckets;
+      } else if (member.name != self_.name &&
+                 members_.dead_since(host_of(member.name), now - kLeasesUntilBuried * self_.lease)) {
+        long_dead.push_back(member);
       }
     }
     members.count = std::max(members.count, std::uint32_t{1});
-    bury(*listed, deadline);
+    if (!long_dead.empty()) {
+      book_->bury(long_dead, deadline);
+    }
     return members;
-  }
-  // Heartbeats of the dead would stay for ever.
-  void bury(std::span<const LeaseMember> members, Deadline deadline) {
-    const SteadyTime long_ago = clock_.steady_now() - kLeasesUntilBuried * self_.lease;
-    std::vector<LeaseMember> dead;
-    for (const LeaseMember& member : members) {
-      if (member.name != self_.name && members_.dead_since(host_of(member.name), long_ago)) {
-        dead.push_back(member);
-      }
-    }
-    if (!dead.empty()) {
-      book_->bury(dead, deadline);
-    }
   }
   Result<void> still_ours() { return lease_.holds(lease_clock_.now()) ? Result<void>() : Result<void>(ended()); }
   Error ended() const {

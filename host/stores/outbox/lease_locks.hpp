@@ -38,16 +38,15 @@ class LeaseBook : public Resource {
   /// Writes a heartbeat. ErrorCode::unavailable when others have taken this member's name away.
   virtual Result<void> announce(const LeaseMember& member, Deadline deadline) = 0;
   virtual Result<std::vector<LeaseMember>> members(Deadline deadline) = 0;
-  /// Takes the names of members away that have long been dead. It does no harm when it fails.
-  virtual void bury(std::span<const LeaseMember> dead, Deadline deadline) = 0;
+  /// Takes the names of these members away, but for those that have beaten since: who has long been dead, or ends in
+  /// peace. It does no harm when it fails.
+  virtual void bury(std::span<const LeaseMember> members, Deadline deadline) = 0;
   /// What is absent, nobody has had yet.
   virtual Result<std::map<std::uint32_t, BucketLease>> buckets(Deadline deadline) = 0;
   /// Gives those that are still as they were `before` to `owner` (0: nobody); which they are. The owners before, who
   /// are dead or `owner` himself, cannot write marks after that where the book can see to it.
   virtual Result<std::vector<std::uint32_t>> change_hands(std::span<const Handover> handovers, std::int64_t owner,
                                                           Deadline deadline) = 0;
-  /// Takes a member away that ends in peace; what it `held` is nobody's then.
-  virtual void leave(const LeaseMember& member, std::span<const Handover> held, Deadline deadline) = 0;
 
   /// As LockSession::mark. `member`: null for a session that has not joined; otherwise it is written together with the
   /// marks, as another heartbeat, where `marks_are_heartbeats`, and nothing is written once its name is gone.

@@ -1,11 +1,9 @@
-#include <sys/eventfd.h>
-
 #include <atomic>
 #include <stop_token>
 #include <thread>
 
 #include "base/assert.hpp"
-#include "base/descriptor.hpp"
+#include "base/bell.hpp"
 #include "base/mutex.hpp"
 #include "base/signal_block.hpp"
 #include "host/queue/event_gate.hpp"
@@ -90,10 +88,7 @@ class SourceRows {
         clock_(clock),
         random_(random),
         events_(std::move(events)),
-        wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-        scheduler_(line_settings(options, selection)) {
-    SLUICE_ASSERT(wake_.open());
-  }
+        scheduler_(line_settings(options, selection)) {}
   ~SourceRows() { stop(); }
 
   /// Makes the thread. Called at most once.
@@ -104,7 +99,7 @@ class SourceRows {
   /// Returns when the thread has ended.
   void stop() {
     thread_.request_stop();
-    wake_reader();
+    wake_.ring();
     thread_ = std::jthread();  // which waits for it
   }
 
@@ -131,7 +126,7 @@ class SourceRows {
     }
     claimer_waits_ = !scheduler_.ready();
     if (!taken.empty() && std::exchange(reader_waits_, false)) {
-      wake_reader();
+      wake_.ring();
     }
     return taken;
   }
@@ -166,9 +161,7 @@ class SourceRows {
   /// A row has come to its end; what it was, unless it had been lost.
   std::optional<Held> end(const RowKey& key, const Fate& fate) {
     std::optional<Held> ended;
-    bool tell = false;
-    {
-      const MutexLock lock(mutex_);
+    run([&](RowScheduler& rows) SLUICE_REQUIRES(mutex_) {
       if (const auto held = held_.find(key); held != held_.end()) {
         ended = std::move(held->second);
         held_.erase(held);
@@ -176,12 +169,8 @@ class SourceRows {
           remember(key, ended->sent_at);
         }
       }
-      scheduler_.settled(key, fate, clock_.steady_now());
-      tell = changed();
-    }
-    if (tell) {
-      events_.ready();
-    }
+      rows.settled(key, fate, clock_.steady_now());
+    });
     return ended;
   }
   /// Nothing is ours any more; what was out.
@@ -222,8 +211,7 @@ class SourceRows {
  private:
   void run_until(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      eventfd_t count = 0;
-      ::eventfd_read(wake_.get(), &count);
+      wake_.hush();
       if (stop.stop_requested()) {
         return;
       }
@@ -276,7 +264,7 @@ class SourceRows {
                        &RowScheduler::groups_read);
     }
     const SteadyTime until = std::min(order.wake, clock_.steady_now() + kLongestWait);
-    SLUICE_TRY(news, session_->wait(wake_.get(), Deadline::at(until)));
+    SLUICE_TRY(news, session_->wait(wake_.descriptor(), Deadline::at(until)));
     if (*news == ReadSession::News::rows) {
       run([this](RowScheduler& rows) { rows.rows_told(clock_.steady_now()); });
       events_.told();
@@ -341,13 +329,11 @@ class SourceRows {
   /// True: whoever claims is to be told.
   bool changed() SLUICE_REQUIRES(mutex_) {
     if (std::exchange(reader_waits_, false)) {
-      wake_reader();
+      wake_.ring();
     }
     changed_.notify_all();
     return scheduler_.ready() && std::exchange(claimer_waits_, false);
   }
-  // It fails only where the counter is full, and then the descriptor is readable anyway.
-  void wake_reader() const { ::eventfd_write(wake_.get(), 1); }
   void note_trouble(std::optional<Error> SourceRows::*place, std::optional<Error> error) {
     const MutexLock lock(mutex_);
     this->*place = std::move(error);
@@ -360,7 +346,7 @@ class SourceRows {
   const Clock& clock_;
   Random& random_;
   const Events events_;
-  const Descriptor wake_;  ///< readable when the reader should not wait any longer
+  const Bell wake_;  ///< rings when the reader should not wait any longer
 
   // Touched only by the reader's thread.
   std::unique_ptr<ReadSession> session_;

@@ -62,13 +62,7 @@ void RowScheduler::leave_buckets(std::span<const std::uint32_t> buckets) {
     line = next;
   }
   for (auto row = rows_.begin(); row != rows_.end();) {
-    if (left.contains(row->second.bucket)) {
-      ready_.erase(row->first);
-      row_bytes_ -= row->second.payload.size();
-      row = rows_.erase(row);
-    } else {
-      ++row;
-    }
+    row = left.contains(row->second.bucket) ? drop(row) : std::next(row);
   }
 }
 
@@ -83,7 +77,6 @@ std::vector<RowKey> RowScheduler::lose_all() {
   row_bytes_ = 0;
   ready_.clear();
   out_.clear();
-  wakes_.clear();
   released_.clear();
   lines_.clear();
   closed_ = 0;
@@ -111,14 +104,24 @@ void RowScheduler::admit(Row&& row, Lines::iterator line) {
   }
   group.keys.insert(row.key());
   offer(group);
+  keep(std::move(row));
+}
+
+void RowScheduler::keep(Row&& row) {
   row_bytes_ += row.payload.size();
   const RowKey key = row.key();
   rows_.emplace(key, std::move(row));
 }
 
+RowScheduler::Rows::iterator RowScheduler::drop(Rows::iterator row) {
+  ready_.erase(row->first);
+  row_bytes_ -= row->second.payload.size();
+  return rows_.erase(row);
+}
+
 void RowScheduler::admit_single(Row&& row, SteadyTime now) {
   const auto released = released_.find(row.key());
-  if (row.dead || (released != released_.end() && released->second > now)) {
+  if (row.dead || (released != released_.end() && released->second.ours && released->second.until > now)) {
     return;  // a sweep has been asked for at its time
   }
   if (stops(row)) {
@@ -126,9 +129,7 @@ void RowScheduler::admit_single(Row&& row, SteadyTime now) {
     return;
   }
   ready_.insert(row.key());
-  row_bytes_ += row.payload.size();
-  const RowKey key = row.key();
-  rows_.emplace(key, std::move(row));
+  keep(std::move(row));
 }
 
 void RowScheduler::close(Lines::iterator line, SteadyTime held_until) {
@@ -143,10 +144,7 @@ void RowScheduler::close(Lines::iterator line, SteadyTime held_until) {
 
 void RowScheduler::drop_rows(GroupBacklog& line) {
   for (const RowKey& key : line.keys) {
-    ready_.erase(key);
-    const auto row = rows_.find(key);
-    row_bytes_ -= row->second.payload.size();
-    rows_.erase(row);
+    drop(rows_.find(key));
   }
   line.keys.clear();
 }
@@ -194,15 +192,10 @@ std::vector<Row> RowScheduler::take(std::size_t max, std::size_t bytes) {
 }
 
 void RowScheduler::release(const RowKey& key, const Fate& fate, SteadyTime now) {
-  if (wakes_.size() < settings_.closed_groups) {
-    wakes_.insert(now + fate.wait);
-  }
-  sweep_by(now + fate.wait);
-  if (released_.size() >= settings_.closed_groups) {
-    std::erase_if(released_, [now](const auto& row) { return row.second <= now; });
-  }
-  if (!fate.stored && released_.size() < settings_.closed_groups) {
-    released_[key] = now + fate.wait;
+  const SteadyTime until = now + fate.wait;
+  sweep_by(until);
+  if (released_.size() < settings_.closed_groups || released_.contains(key)) {
+    released_[key] = {until, !fate.stored};
   }
 }
 
@@ -362,7 +355,9 @@ void RowScheduler::rows_told(SteadyTime now) {
 }
 
 void RowScheduler::change_told(SteadyTime now) {
-  released_.clear();
+  for (auto& [key, released] : released_) {
+    released.ours = false;
+  }
   for (auto line = lines_.begin(); line != lines_.end(); ++line) {
     if (line->second.held_until > now) {
       line->second.held_until = now;
@@ -434,9 +429,9 @@ std::optional<ReadOrder> RowScheduler::page_order(SteadyTime now) {
     from_start_ = true;
     scan_begun_ = number_;
     sweep_at_ = now + std::max(settings_.poll_interval, sweep_pace_);
-    wakes_.erase(wakes_.begin(), wakes_.upper_bound(now));
-    if (!wakes_.empty()) {
-      sweep_by(*wakes_.begin());
+    std::erase_if(released_, [now](const auto& row) { return row.second.until <= now; });
+    for (const auto& [key, released] : released_) {
+      sweep_by(released.until);
     }
     tail_at_ = SteadyTime::max();
   } else if (!scanning_ && tail_at_ <= now) {

@@ -113,11 +113,17 @@ class RowScheduler {
     std::uint32_t bucket = 0;
   };
   using Lines = std::map<Group, GroupBacklog>;
+  using Rows = std::unordered_map<RowKey, Row, RowKeyHash>;
   struct Out {
     Group group;
     std::uint32_t bucket = 0;
     bool handled = false;
     bool overtakes = false;  ///< one before it in its group was put back, and goes first
+  };
+
+  struct Released {
+    SteadyTime until{};
+    bool ours = false;  ///< the database says nothing of it
   };
 
   /// Nothing more of it may go now.
@@ -132,6 +138,8 @@ class RowScheduler {
     }
   }
   bool takes(const Row& row, const ReadOrder& order) const;
+  void keep(Row&& row);
+  Rows::iterator drop(Rows::iterator row);
   void admit(Row&& row, Lines::iterator line);
   void admit_single(Row&& row, SteadyTime now);
   /// A row without a group waits.
@@ -168,14 +176,12 @@ class RowScheduler {
 
   std::map<std::uint32_t, std::uint64_t> buckets_;  ///< ours, and the number of the first order that counts
 
-  std::unordered_map<RowKey, Row, RowKeyHash> rows_;
+  Rows rows_;
   std::size_t row_bytes_ = 0;
   std::set<RowKey> ready_;  ///< of rows_: may go out now
   std::unordered_map<RowKey, Out, RowKeyHash> out_;
-  /// Rows without a group that were released, of which the database says nothing, and until when they wait; as many as
-  /// there may be closed groups.
-  std::unordered_map<RowKey, SteadyTime, RowKeyHash> released_;
-  std::multiset<SteadyTime> wakes_;  ///< when rows without a group come again, of which no page may tell
+  /// Rows without a group that wait, of which no page may tell; as many as there may be closed groups.
+  std::unordered_map<RowKey, Released, RowKeyHash> released_;
   Lines lines_;
   std::size_t closed_ = 0;
   std::set<std::pair<SteadyTime, Group>> due_;  ///< closed groups by when they are to be read

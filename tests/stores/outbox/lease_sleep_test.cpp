@@ -45,7 +45,11 @@ class MemoryBook final : public LeaseBook {
     }
     return all;
   }
-  void bury(std::span<const LeaseMember> /*dead*/, Deadline /*deadline*/) override {}
+  void bury(std::span<const LeaseMember> members, Deadline /*deadline*/) override {
+    for (const LeaseMember& member : members) {
+      pages_.members.erase(member.name);
+    }
+  }
   Result<std::map<std::uint32_t, BucketLease>> buckets(Deadline /*deadline*/) override { return pages_.buckets; }
   Result<std::vector<std::uint32_t>> change_hands(std::span<const Handover> handovers, std::int64_t owner,
                                                   Deadline /*deadline*/) override {
@@ -55,12 +59,6 @@ class MemoryBook final : public LeaseBook {
       changed.push_back(handover.bucket);
     }
     return changed;
-  }
-  void leave(const LeaseMember& member, std::span<const Handover> held, Deadline /*deadline*/) override {
-    for (const Handover& handover : held) {
-      pages_.buckets[handover.bucket] = {0, handover.before.epoch + 1};
-    }
-    pages_.members.erase(member.name);
   }
   Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, const LeaseMember* /*member*/,
                                        Deadline /*deadline*/) override {

@@ -86,6 +86,20 @@ TEST_F(PostgresMarks, ARowThatTheApplicationHasIsNotWaitedForAndTheOthersAreWrit
   table_->sql("COMMIT");
 }
 
+TEST_F(PostgresMarks, WritesManyOfEveryKindInOneGo) {
+  table_->insert({"c", "d", "e"}, 3);
+  table_->sql("UPDATE @T SET last_error = 'before'");
+  const std::vector<RowEdit> marks{sent_mark({1}), retry_mark({2}, 3, std::chrono::seconds(1000), "no 'topic'"),
+                                   retry_mark({3}, 1, std::chrono::seconds(10)), dead_mark({4}, 10, "rejected"),
+                                   sent_mark({5})};
+  EXPECT_THAT(*session_->mark(marks, soon()), ElementsAre(MarkStatus::written, MarkStatus::written, MarkStatus::written,
+                                                          MarkStatus::written, MarkStatus::written));
+  EXPECT_THAT(
+      table_->sql("SELECT concat_ws('|', id, sent_at IS NOT NULL, retry_count, round(extract(epoch FROM retry_at "
+                  "- now()) / 10), last_error) FROM @T ORDER BY id"),
+      ElementsAre("1|t", "2|f|3|100|no 'topic'", "3|f|1|1", "4|f|10|rejected", "5|t"));
+}
+
 // 10 MB and an id that no floating-point number holds.
 TEST_F(PostgresMarks, LargePayloadsAndLargeIdsAreWhatTheyAre) {
   table_->sql(

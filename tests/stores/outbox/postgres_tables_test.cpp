@@ -154,6 +154,19 @@ TEST(PostgresTables, TheDdlMayBeRunAgainAndCompletesATableThatIsInUse) {
   EXPECT_EQ(Desk(ours).findings(), Texts{});
 }
 
+TEST(PostgresTables, WithoutAnIndexOnGroupsTheFirstRowsOfEachAreFound) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table(kBare, {});
+  std::vector<std::string> groups(150, "a");
+  groups.insert(groups.end(), 150, "A");
+  table.insert(groups);
+  SourceRig rig(table);
+  std::vector<std::int64_t> ids = rig.drain(300);
+  EXPECT_EQ(ids.size(), 300U);
+  std::stable_partition(ids.begin(), ids.end(), [](std::int64_t id) { return id <= 150; });
+  EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end())) << "each in its order";
+}
+
 // Neither waits for the next poll, which is 5 s away.
 TEST(PostgresTables, WithoutATriggerRowsAreLookedFor) {
   SLUICE_NEEDS_POSTGRES();

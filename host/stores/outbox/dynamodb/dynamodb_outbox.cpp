@@ -1,6 +1,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/text/joined.hpp"
 #include "dynamo/item_reading.hpp"
 #include "host/stores/outbox/dynamodb/outbox_place.hpp"
 #include "host/stores/outbox/lease_locks.hpp"
@@ -11,7 +12,7 @@ namespace {
 using dynamo::AttributeValue;
 
 constexpr std::size_t kStatementsAtOnce = 25;
-constexpr std::size_t kMostNamed = 300;  // bytes of names in a finding
+constexpr std::size_t kMostNamed = 300;  // bytes of names in a finding, about
 
 constexpr std::string_view kCounter = "counter";
 constexpr std::string_view kLease = "lease_ms";
@@ -180,11 +181,13 @@ class DynamoDbLeaseBook final : public LeaseBook {
   }
 
   // No harm is done when a removal was wrong, either: who lives writes the whole item again.
-  void bury(std::span<const LeaseMember> dead, Deadline deadline) override {
+  void bury(std::span<const LeaseMember> members, Deadline deadline) override {
     std::vector<dynamo::ItemWrite> writes;
-    for (const LeaseMember& member : dead) {
-      dynamo::ItemWrite removal = removal_of(member);
-      removal.condition = "#c = :c";
+    for (const LeaseMember& member : members) {
+      dynamo::ItemWrite removal{.kind = dynamo::ItemWrite::Kind::remove};
+      removal.table = place_.table().table;
+      removal.item = key_of(place_.columns(), members_partition(), member.name);
+      removal.condition = "#c <= :c";
       removal.names.emplace("#c", kCounter);
       removal.values.emplace(":c", AttributeValue::number(member.counter));
       writes.emplace_back(std::move(removal));
@@ -220,11 +223,6 @@ class DynamoDbLeaseBook final : public LeaseBook {
     return changed;
   }
 
-  void leave(const LeaseMember& member, std::span<const Handover> held, Deadline deadline) override {
-    (void)change_hands(held, 0, deadline);                      // otherwise it goes with its lease
-    (void)place_.client().write(removal_of(member), deadline);  // otherwise the others bury it
-  }
-
   Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, const LeaseMember* /*member*/,
                                        Deadline deadline) override {
     return Marks(place_, marks).write(deadline);
@@ -247,13 +245,6 @@ class DynamoDbLeaseBook final : public LeaseBook {
     }
     request.names.emplace("#e", kEpoch);
     return request;
-  }
-
-  dynamo::ItemWrite removal_of(const LeaseMember& member) const {
-    dynamo::ItemWrite removal{.kind = dynamo::ItemWrite::Kind::remove};
-    removal.table = place_.table().table;
-    removal.item = key_of(place_.columns(), members_partition(), member.name);
-    return removal;
   }
 
   std::string members_partition() const { return "member/" + space_; }
@@ -462,12 +453,9 @@ class DynamoDbAdmin final : public AdminSession {
       return;
     }
     const auto remark = [&](const std::string& text) { findings.push_back({false, ErrorCode::invalid, where + text}); };
-    std::string unknown;
-    bool more = found->more;
-    for (const std::string& name : found->unknown) {
-      more = more || unknown.size() > kMostNamed;
-      unknown += unknown.size() > kMostNamed ? "" : (unknown.empty() ? "" : ", ") + name;
-    }
+    std::string unknown = joined(found->unknown);
+    const bool more = found->more || unknown.size() > kMostNamed;
+    unknown.resize(std::min(unknown.size(), unknown.find(',', kMostNamed)));
     if (!unknown.empty()) {
       remark(
           "rows in buckets " + unknown + (more ? " and others" : "") +

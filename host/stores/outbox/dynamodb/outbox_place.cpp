@@ -168,6 +168,14 @@ struct Assignment {
   AttributeValue value;
 };
 
+std::array<Assignment, 4> assignments_of(const Columns& names, const RowEdit& edit, std::uint32_t retries,
+                                         WallTime now) {
+  return {{{"tries", names.retry_count, edit.tries, AttributeValue::number(retries_after(edit, retries).value_or(0))},
+           {"at", names.retry_at, edit.due, format_timestamp(now + edit.after)},
+           {"error", names.last_error, names.keeps_errors() ? edit.reason : Value::keep, edit.error},
+           {"failed", names.failed_at, names.keeps_failed_at() ? edit.failed() : Value::keep, format_timestamp(now)}}};
+}
+
 bool any_reason(const dynamo::Error& error, std::string_view code) {
   return std::any_of(error.cancellation_reasons.begin(), error.cancellation_reasons.end(),
                      [code](const dynamo::CancellationReason& reason) { return reason.code == code; });
@@ -248,26 +256,17 @@ Result<void> OutboxPlace::each(const std::string& partition,
 }
 
 dynamo::ItemWrite OutboxPlace::write_of(const std::string& partition, std::int64_t id, const RowEdit& edit) const {
-  if (edit.sent) {
-    dynamo::ItemWrite removal{.kind = dynamo::ItemWrite::Kind::remove};
-    removal.table = table().table;
-    removal.item = key_of(columns(), partition, id);
-    removal.condition = still_tried(columns(), edit.only_if, removal.names, removal.values);
-    return removal;
-  }
-  dynamo::ItemWrite update{.kind = dynamo::ItemWrite::Kind::update};
+  using Kind = dynamo::ItemWrite::Kind;
+  dynamo::ItemWrite update{.kind = edit.sent ? Kind::remove : Kind::update};
   update.table = table().table;
   update.item = key_of(columns(), partition, id);
   update.condition = still_tried(columns(), edit.only_if, update.names, update.values);
-  const std::array assignments{
-      Assignment{"tries", columns().retry_count, edit.tries, AttributeValue::number(edit.retries)},
-      Assignment{"at", columns().retry_at, edit.due, format_timestamp(now() + edit.after)},
-      Assignment{"error", columns().last_error, columns().last_error.empty() ? Value::keep : edit.reason, edit.error},
-      Assignment{"failed", columns().failed_at, columns().failed_at.empty() ? Value::keep : edit.failed(),
-                 format_timestamp(now())}};
+  if (edit.sent) {
+    return update;
+  }
   std::string set;
   std::string removed;
-  for (const Assignment& one : assignments) {
+  for (const Assignment& one : assignments_of(columns(), edit, 0, now())) {
     const std::string name = one.name;
     if (one.kind == Value::keep) {
       continue;
@@ -291,11 +290,7 @@ Result<MarkStatus> OutboxPlace::move(const dynamo::Item& row, const RowEdit& edi
   if (from == nullptr || *from == partition) {
     return MarkStatus::gone;
   }
-  dynamo::TransactAction removal;
-  removal.kind = dynamo::TransactAction::Kind::remove;
-  removal.table = table().table;
-  removal.item = key_of(columns(), *from, read.id);
-  removal.condition = still_tried(columns(), read.retries, removal.names, removal.values);
+  dynamo::TransactAction removal = write_of(*from, read.id, {.only_if = read.retries, .sent = true});
   dynamo::TransactAction arrival;
   arrival.table = table().table;
   arrival.condition = "attribute_not_exists(#id)";
@@ -303,20 +298,13 @@ Result<MarkStatus> OutboxPlace::move(const dynamo::Item& row, const RowEdit& edi
   arrival.item = row;
   dynamo::Item& item = arrival.item;
   item.insert_or_assign(std::string(kBucket), partition);
-  item.erase(columns().retry_at);
-  item.erase(columns().retry_count);
-  if (const auto retries = retries_after(edit, read.retries)) {
-    item.insert_or_assign(columns().retry_count, AttributeValue::number(*retries));
-  }
-  const auto put = [&item](const std::string& column, Value kind, const std::string& value) {
-    if (kind == Value::set && !column.empty()) {
-      item.insert_or_assign(column, value);
-    } else if (kind == Value::clear && !column.empty()) {
-      item.erase(column);
+  for (const Assignment& one : assignments_of(columns(), edit, read.retries, now())) {
+    if (one.kind == Value::set) {
+      item.insert_or_assign(one.column, one.value);
+    } else if (one.kind == Value::clear) {
+      item.erase(one.column);
     }
-  };
-  put(columns().last_error, edit.reason, edit.error);
-  put(columns().failed_at, edit.failed(), format_timestamp(now()));
+  }
   const dynamo::TransactWriteRequest request{.actions = {std::move(removal), std::move(arrival)}, .token = {}};
   const auto moved = client_.transact(request, deadline);
   if (moved) {

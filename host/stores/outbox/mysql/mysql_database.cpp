@@ -99,6 +99,9 @@ constexpr SqlDialect kDialect{
     .text_bucket = "MOD(CRC32(@1), @BUCKETS)",
     .payload_bytes = "LENGTH(@PAYLOAD)",
     .fitted = "@1",
+    .schema = "DATABASE()",
+    .of_table = "TABLE_SCHEMA = @SCHEMA_TEXT AND TABLE_NAME = @NAME_TEXT",
+    .column_types = "SELECT COLUMN_NAME, LOWER(DATA_TYPE) FROM information_schema.COLUMNS WHERE @OF_TABLE",
     .space = "SHA1(@1)",
     .insert_new = "INSERT IGNORE INTO @SIDE @1",
     .prune = "DELETE FROM @TABLE WHERE @1 ORDER BY @SENT_AT LIMIT @2",
@@ -143,14 +146,10 @@ constexpr Duration kJoinTime = std::chrono::seconds(5);
 /// server, which adds whose table it is.
 Result<std::string> prefix_of(SqlConnection& connection, const SqlTable& table, const LockSpace& space,
                               Deadline deadline) {
-  const std::string schema = table.settings().schema;
-  SLUICE_TRY(
-      hashed,
-      connection.run(table.sql("SELECT SHA1(CONCAT_WS('/', IF(@4 = 0, @1, LOWER(@1)), IF(@4 = 0, @2, LOWER(@2)), @3))",
-                               {schema.empty() ? "IFNULL(DATABASE(), '')" : table.dialect().text(schema),
-                                table.dialect().text(table.settings().table), table.dialect().exact_text(space.name),
-                                "@@lower_case_table_names"}),
-                     deadline));
+  SLUICE_TRY(hashed, connection.run(table.sql("SELECT SHA1(CONCAT_WS('/', IF(@2 = 0, @SCHEMA_TEXT, "
+                                              "LOWER(@SCHEMA_TEXT)), IF(@2 = 0, @NAME_TEXT, LOWER(@NAME_TEXT)), @1))",
+                                              {bytes_literal(space.name), "@@lower_case_table_names"}),
+                                    deadline));
   return "sluice:" + hashed->rows.front()[0].value_or("") + ":";
 }
 std::string bucket_name(const std::string& prefix, std::uint32_t bucket) {
@@ -348,43 +347,14 @@ class MysqlServer final : public SqlServer {
 
   bool tells_of_rows() const override { return false; }
 
-  Result<std::string> holder_of(SqlConnection& connection, const LockSpace& space, std::uint32_t bucket,
-                                Deadline deadline) override {
+  Result<Answer> holder_of(SqlConnection& connection, const LockSpace& space, std::uint32_t bucket,
+                           Deadline deadline) override {
     SLUICE_TRY(prefix, prefix_of(connection, table(), space, deadline));
     // Who may not see other sessions is told the number alone.
-    SLUICE_TRY(found, ask(connection, deadline,
-                          "SELECT used.id, sessions.HOST FROM (SELECT IS_USED_LOCK(@1) AS id) AS used LEFT JOIN "
-                          "information_schema.PROCESSLIST AS sessions ON sessions.ID = used.id",
-                          {bucket_name(*prefix, bucket)}));
-    const Cells& row = found->rows.front();
-    return row[0] ? "the server's session " + *row[0] + (row[1] ? " from " + *row[1] : std::string()) : std::string();
-  }
-
-  // Ids alone are numbered, so that the server sorts no payloads.
-  Result<GroupStatement> group_statement(SqlConnection& connection, std::span<const Group> groups, std::size_t limit,
-                                         const std::string& wanted, Deadline deadline) override {
-    std::string ids;
-    for (const Group& one : groups) {
-      ids += (ids.empty() ? "" : ",") + column_literal(one.id);
-    }
-    // The first part alone can use an index: it finds whatever the collation takes for equal.
-    SLUICE_TRY(numbered,
-               ask(connection, deadline,
-                   "SELECT found FROM (SELECT @ID_CELL AS found, ROW_NUMBER() OVER (PARTITION BY @EXACT_TYPE, "
-                   "@EXACT_GROUP ORDER BY @5) AS place FROM @TABLE WHERE @1 AND @GROUP IN (@2) AND "
-                   "(@EXACT_TYPE, @EXACT_GROUP) IN (@3)) AS numbered WHERE place <= @4",
-                   {wanted, ids, group_list(groups), std::to_string(limit), table().order()}));
-    std::vector<RowKey> found;
-    found.reserve(numbered->rows.size());
-    for (Cells& cells : numbered->rows) {
-      found.push_back(table().key(std::move(cells[0])));
-    }
-    if (found.empty()) {
-      return GroupStatement();
-    }
-    return GroupStatement{table().sql("SELECT @1 FROM @TABLE WHERE @ID IN (@2) AND @3 ORDER BY @4",
-                                      {table().row_columns(), table().ids(found), wanted, table().order()}),
-                          found.size()};
+    return ask(connection, deadline,
+               "SELECT used.id, sessions.HOST, NULL FROM (SELECT IS_USED_LOCK(@1) AS id) AS used LEFT JOIN "
+               "information_schema.PROCESSLIST AS sessions ON sessions.ID = used.id",
+               {bucket_name(*prefix, bucket)});
   }
 
   Result<RowKeys> write(SqlConnection& connection, std::span<const RowEdit> marks, const MarkFence* fence,
@@ -402,51 +372,17 @@ class MysqlServer final : public SqlServer {
       for (Cells& row : locked->rows) {
         written.insert(table().key(std::move(row[0])));
       }
-      for (const std::string& update : updates_of(marks, written)) {
+      std::vector<RowEdit> ours;
+      std::copy_if(marks.begin(), marks.end(), std::back_inserter(ours),
+                   [&written](const RowEdit& mark) { return written.contains(mark.key); });
+      for (const std::string& update :
+           table().updates(std::move(ours), [this](auto some) { return table().ids(some); })) {
         SLUICE_PASS_ON(connection.run(update, deadline));
       }
       return {};
     };
     SLUICE_PASS_ON(in_transaction(connection, work, deadline));
     return written;
-  }
-
-  /// Each failed row has a wait and a reason of its own, and all of them are one request; so are those that were sent.
-  std::vector<std::string> updates_of(std::span<const RowEdit> marks, const RowKeys& written) const {
-    std::vector<RowKey> sent;
-    std::vector<RowKey> failed;
-    std::string counts;
-    std::string times;
-    std::string errors;
-    for (const RowEdit& mark : marks) {
-      if (!written.contains(mark.key)) {
-        continue;
-      }
-      if (mark.sent) {
-        sent.push_back(mark.key);
-      } else {
-        failed.push_back(mark.key);
-        const std::string when = " WHEN " + table().id(mark.key) + " THEN ";
-        counts += when + std::to_string(mark.retries);
-        times += when + (mark.due == RowEdit::Value::set ? table().from_now(mark.after) : "NULL");
-        errors += when + (mark.reason == RowEdit::Value::set ? text_literal(mark.error) : "NULL");
-      }
-    }
-    std::vector<std::string> updates;
-    if (!sent.empty()) {
-      updates.push_back(table().sql("UPDATE @TABLE SET @1 WHERE @ID IN (@2)",
-                                    {table().assignments(sent_mark({})), table().ids(sent)}));
-    }
-    if (!failed.empty()) {
-      const std::string reasons =
-          table().settings().columns.keeps_errors() ? table().sql(", @LAST_ERROR = CASE @ID@1 END", {errors}) : "";
-      updates.push_back(table().sql(
-          "UPDATE @TABLE SET @RETRY_COUNT = CASE @ID@1 END, @RETRY_AT = CASE @ID@2 END@3@4 WHERE @ID IN (@5)",
-          {counts, times, reasons,
-           table().settings().columns.keeps_failed_at() ? table().sql(", @FAILED_AT = @NOW") : "",
-           table().ids(failed)}));
-    }
-    return updates;
   }
 
   // Neither MySQL nor MariaDB has an id that a fail-over leaves alone, so that it is kept in a table of one row beside
@@ -467,25 +403,14 @@ class MysqlServer final : public SqlServer {
     for (const Cells& variable : variables->rows) {
       server += variable[1].value_or("") + "/";
     }
-    SLUICE_TRY(hash, ask(connection, deadline, "SELECT SHA1(CONCAT_WS('/', @1, @2, @3))",
-                         {text_literal(server), schema(), text_literal(settings().table.table)}));
+    SLUICE_TRY(hash, ask(connection, deadline, "SELECT SHA1(CONCAT_WS('/', @1, @SCHEMA_TEXT, @NAME_TEXT))",
+                         {text_literal(server)}));
     return SourceId{
         "mysql-" + hash->rows.at(0)[0].value_or(""),
         table().sql("there is no row of @SOURCE that the user may read, so that deduplication knows the "
                     "database by its server's name, which others may have and a fail-over changes; make the "
                     "table with what `sluice outbox ddl` prints and grant SELECT on it, or give each "
                     "database a 'producer' of its own")};
-  }
-
-  Result<std::map<std::string, std::string>> columns(SqlConnection& connection, Deadline deadline) override {
-    SLUICE_TRY(answer,
-               ask(connection, deadline,
-                   "SELECT COLUMN_NAME, LOWER(DATA_TYPE) FROM information_schema.COLUMNS WHERE @1", {of_table()}));
-    std::map<std::string, std::string> types;
-    for (const Cells& column : answer->rows) {
-      types.emplace(column[0].value_or(""), column[1].value_or(""));
-    }
-    return types;
   }
 
   Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) override {
@@ -516,8 +441,7 @@ class MysqlServer final : public SqlServer {
       }
     }
     SLUICE_PASS_ON(look_at_keys(connection, types->contains(names.id), found, deadline));
-    SLUICE_TRY(tables,
-               ask(connection, deadline, "SELECT ENGINE FROM information_schema.TABLES WHERE @1", {of_table()}));
+    SLUICE_TRY(tables, ask(connection, deadline, "SELECT ENGINE FROM information_schema.TABLES WHERE @OF_TABLE"));
     const std::string engine = tables->rows.empty() ? "" : tables->rows.front()[0].value_or("");
     if (!engine.empty() && engine != "InnoDB") {
       found.remark(found.table() + " is of the engine " + engine +
@@ -540,23 +464,15 @@ class MysqlServer final : public SqlServer {
     const auto address = mysql::address_of(settings().connect);
     return address ? address->place() : std::string();
   }
-  std::string schema() const {
-    return settings().table.schema.empty() ? "DATABASE()" : text_literal(settings().table.schema);
-  }
-  std::string of_table() const {
-    return "TABLE_SCHEMA = " + schema() + " AND TABLE_NAME = " + text_literal(settings().table.table);
-  }
 
   Result<void> look_at_keys(SqlConnection& connection, bool has_id, Inspection& found, Deadline deadline) const {
     const Columns& names = settings().table.columns;
     SLUICE_TRY(counted, ask(connection, deadline,
-                            "SELECT 1 FROM information_schema.COLUMNS WHERE @1 AND COLUMN_NAME = @2 AND EXTRA LIKE "
-                            "'%auto_increment%'",
-                            {of_table(), text_literal(names.id)}));
+                            "SELECT 1 FROM information_schema.COLUMNS WHERE @OF_TABLE AND COLUMN_NAME = @ID_NAME AND "
+                            "EXTRA LIKE '%auto_increment%'"));
     SLUICE_TRY(keys, ask(connection, deadline,
                          "SELECT INDEX_NAME, MAX(IF(SEQ_IN_INDEX = 1, COLUMN_NAME, '')), MAX(NON_UNIQUE) = 0 AND "
-                         "COUNT(*) = 1 FROM information_schema.STATISTICS WHERE @1 GROUP BY INDEX_NAME",
-                         {of_table()}));
+                         "COUNT(*) = 1 FROM information_schema.STATISTICS WHERE @OF_TABLE GROUP BY INDEX_NAME"));
     const auto any_on = [&keys](const std::string& column, bool unique) {
       return std::any_of(keys->rows.begin(), keys->rows.end(),
                          [&](const Cells& row) { return row[1] == column && (!unique || flag_of(row[2])); });

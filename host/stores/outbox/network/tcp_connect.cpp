@@ -15,10 +15,6 @@ namespace sluice::queue::outbox {
 
 namespace {
 
-struct AddressesDeleter {
-  void operator()(addrinfo* addresses) const { ::freeaddrinfo(addresses); }
-};
-
 Error failure(int code) {
   return {code == ETIMEDOUT ? ErrorCode::timeout : ErrorCode::unavailable,
           std::string("cannot connect: ") + std::strerror(code)};
@@ -63,7 +59,7 @@ Result<Descriptor> connect_tcp(const std::string& host, std::uint32_t port, int 
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   const int answer = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found);
-  const std::unique_ptr<addrinfo, AddressesDeleter> addresses(found);
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
   if (answer != 0) {
     return Error(ErrorCode::unavailable, std::string("the name is not known: ") + ::gai_strerror(answer));
   }

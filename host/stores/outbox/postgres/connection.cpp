@@ -285,7 +285,7 @@ class PostgresConnection final : public SqlConnection {
     PostgresPollingStatusType status = PQstatus(raw) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
     while (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING) {
       const short events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT | POLLIN;
-      if (connection->await(events, -1, deadline) == Step::late) {
+      if (!connection->await(events, deadline)) {
         return Error(ErrorCode::unavailable, "the server did not answer in time");
       }
       status = PQconnectPoll(raw);
@@ -318,7 +318,7 @@ class PostgresConnection final : public SqlConnection {
     std::vector<std::string> payloads;
     while (connection_ != nullptr) {
       if (PQconsumeInput(connection_) == 0) {
-        return lost("the wait", false);
+        return lost("the wait");
       }
       while (PGnotify* const notify = PQnotifies(connection_)) {
         payloads.emplace_back(notify->extra == nullptr ? "" : notify->extra);
@@ -327,12 +327,8 @@ class PostgresConnection final : public SqlConnection {
       if (!payloads.empty()) {
         return payloads;
       }
-      bool woken = false;
-      const Step step = await(POLLIN, wake, deadline, &woken);
-      if (step == Step::broken) {
-        return lost("the wait", false);
-      }
-      if (woken || step == Step::late) {
+      std::array<pollfd, 2> watched{{{PQsocket(connection_), POLLIN, 0}, {wake, POLLIN, 0}}};
+      if (!poll_until(watched, kClock, deadline) || watched[1].revents != 0) {
         return payloads;
       }
     }
@@ -365,9 +361,9 @@ class PostgresConnection final : public SqlConnection {
     for (const std::string& statement : statements) {
       text += (text.empty() ? "" : ";\n") + statement;
     }
-    const Step step = PQsendQuery(connection_, text.c_str()) == 1 ? flush(deadline) : Step::broken;
-    if (step != Step::done) {
-      return Error(ErrorCode::unknown_outcome, lost("the transaction", step == Step::late).message());
+    const auto sent = PQsendQuery(connection_, text.c_str()) == 1 ? flush(deadline) : lost("the transaction");
+    if (!sent) {
+      return Error(ErrorCode::unknown_outcome, sent.error().message());
     }
     if (take) {
       PQsetSingleRowMode(connection_);
@@ -427,48 +423,39 @@ class PostgresConnection final : public SqlConnection {
     return {deadline.passed(kClock.steady_now()) ? ErrorCode::timeout : ErrorCode::unavailable, error.message()};
   }
 
-  enum class Step : std::uint8_t { done, late, broken };
-
-  Step await(short events, int wake, Deadline deadline, bool* woken = nullptr) {
-    std::array<pollfd, 2> watched{{{PQsocket(connection_), events, 0}, {wake, POLLIN, 0}}};
-    const auto ready = poll_until(watched, kClock, deadline);
-    if (ready && woken != nullptr) {
-      *woken = watched[1].revents != 0;
-    }
-    return ready ? Step::done : ready.error().code() == ErrorCode::timeout ? Step::late : Step::broken;
+  /// False: the deadline has passed.
+  bool await(short events, Deadline deadline) const {
+    pollfd watched{PQsocket(connection_), events, 0};
+    return poll_until(std::span(&watched, 1), kClock, deadline).has_value();
   }
 
-  Step flush(Deadline deadline) {
-    while (true) {
-      const int left = PQflush(connection_);
-      if (left <= 0) {
-        return left == 0 ? Step::done : Step::broken;
-      }
-      if (const Step step = await(POLLOUT | POLLIN, -1, deadline); step != Step::done) {
-        return step;
-      }
-      if (PQconsumeInput(connection_) == 0) {
-        return Step::broken;
+  Result<void> flush(Deadline deadline) {
+    int left = 0;
+    while ((left = PQflush(connection_)) > 0) {
+      const bool in_time = await(POLLOUT | POLLIN, deadline);
+      if (!in_time || PQconsumeInput(connection_) == 0) {
+        return lost("the transaction", in_time);
       }
     }
+    return left == 0 ? Result<void>() : lost("the transaction");
   }
 
   /// The next result of what was sent; null: there are no more.
   Result<pg_result*> next_result(Deadline deadline) {
     while (PQisBusy(connection_) == 1) {
-      const Step step = await(POLLIN, -1, deadline);
-      if (step != Step::done || PQconsumeInput(connection_) == 0) {
-        return lost("the statement", step == Step::late);
+      const bool in_time = await(POLLIN, deadline);
+      if (!in_time || PQconsumeInput(connection_) == 0) {
+        return lost("the statement", in_time);
       }
     }
     return PQgetResult(connection_);
   }
 
   /// Closes, and says why.
-  Error lost(const char* what, bool late) {
-    std::string text = late ? std::string(what) + " did not end in time" : std::string(PQerrorMessage(connection_));
+  Error lost(const char* what, bool in_time = true) {
+    std::string text = in_time ? PQerrorMessage(connection_) : std::string(what) + " did not end in time";
     close();
-    return {late ? ErrorCode::timeout : ErrorCode::unavailable, statement_error("", std::move(text)).message()};
+    return {in_time ? ErrorCode::unavailable : ErrorCode::timeout, statement_error("", std::move(text)).message()};
   }
 
   PGconn* connection_;

@@ -126,6 +126,9 @@ constexpr SqlDialect kDialect{
     .fitted =
         "left(@1, COALESCE((SELECT a.atttypmod - 4 FROM pg_attribute a WHERE a.attrelid = to_regclass(@TABLE_TEXT) "
         "AND a.attname = @LAST_ERROR_TEXT AND a.atttypmod > 4), 1000000))",
+    .schema = "current_schema()",
+    .of_table = "a.attrelid = to_regclass(@TABLE_TEXT) AND a.attnum > 0 AND NOT a.attisdropped",
+    .column_types = "SELECT a.attname, format_type(a.atttypid, NULL) FROM pg_attribute a WHERE @OF_TABLE",
     .space = "@1",
     .insert_new = "INSERT INTO @SIDE @1 ON CONFLICT DO NOTHING",
     .prune =
@@ -156,16 +159,11 @@ const ColumnTypes kTypes{.id = {{"bigint", "integer", "smallint"},
                          .count = {{"bigint", "integer", "smallint"}, "int"},
                          .reason = {{"character varying", "text", "character", "citext"}, "text"}};
 
-constexpr const char* kHasGroupIndex =
-    R"(SELECT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = to_regclass(@TABLE_TEXT) AND i.indisvalid AND
-(SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum IN (i.indkey[0], i.indkey[1]) AND
-a.attname IN (@1, @2)) = 2))";
-
 constexpr const char* kIdentity =
     R"(SELECT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indisvalid AND
 i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum), a.attidentity <> '' OR EXISTS (SELECT 1 FROM
 pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%')
-FROM pg_attribute a WHERE a.attrelid = to_regclass(@TABLE_TEXT) AND a.attname = @1 AND NOT a.attisdropped)";
+FROM pg_attribute a WHERE @OF_TABLE AND a.attname = @ID_NAME)";
 
 constexpr const char* kRights =
     R"(SELECT has_table_privilege(@TABLE_TEXT::regclass, 'SELECT'), COALESCE((SELECT string_agg(c, ', ') FROM
@@ -177,11 +175,15 @@ constexpr const char* kSideTable =
 unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS p WHERE NOT has_table_privilege(to_regclass(@1), p)), ''),
 current_user)";
 
+// An index leads from a group to its rows where it begins with both columns, in either order.
 constexpr const char* kHelpers =
     R"(SELECT EXISTS (SELECT 1 FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
 WHERE i.indrelid = to_regclass(@TABLE_TEXT) AND i.indisvalid AND a.attname = @1 AND
 pg_get_expr(i.indpred, i.indrelid) LIKE '%IS NULL%'), EXISTS (SELECT 1 FROM pg_trigger t JOIN pg_proc p ON
-p.oid = t.tgfoid WHERE t.tgrelid = to_regclass(@TABLE_TEXT) AND p.prosrc LIKE '%pg_notify%' AND t.tgenabled <> 'D'))";
+p.oid = t.tgfoid WHERE t.tgrelid = to_regclass(@TABLE_TEXT) AND p.prosrc LIKE '%pg_notify%' AND t.tgenabled <> 'D'),
+EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = to_regclass(@TABLE_TEXT) AND i.indisvalid AND
+(SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum IN (i.indkey[0], i.indkey[1]) AND
+a.attname IN (@2, @3)) = 2))";
 
 /// `user`: as whom it was looked for.
 Error no_table(const SqlTable& table, const std::string& user = {}) {
@@ -333,9 +335,8 @@ class PostgresServer final : public SqlServer {
       SLUICE_PASS_ON((*connection)->run("LISTEN sluice_outbox", deadline));
     }
     if (use == Use::rows) {
-      SLUICE_TRY(indexed, has_group_index(**connection, deadline));
-      group_index_ = *indexed;
       SLUICE_TRY(helpers, helpers_of(**connection, deadline));
+      group_index_ = helpers->group_index;
       tells_of_rows_ = helpers->trigger && !pooled;
     }
     return connection;
@@ -347,22 +348,16 @@ class PostgresServer final : public SqlServer {
 
   bool tells_of_rows() const override { return tells_of_rows_; }
 
-  Result<GroupStatement> group_statement(SqlConnection& /*connection*/, std::span<const Group> groups,
-                                         std::size_t limit, const std::string& wanted, Deadline /*deadline*/) override {
-    const std::string list = "unnest(" + group_arrays(groups) + ") WITH ORDINALITY AS g(of_type, of_group, of_place)";
-    const std::string most = std::to_string(limit);
-    if (group_index_) {
-      return GroupStatement{
-          table().sql("SELECT r.* FROM @1, LATERAL (SELECT @2 FROM @TABLE WHERE @3 AND @TYPE = g.of_type AND @GROUP = "
-                      "g.of_group ORDER BY @5 LIMIT @4) r ORDER BY g.of_place, 1, 2",
-                      {list, table().row_columns(), wanted, most, table().order()})};
+  // Without an index one look at all that is pending is cheaper than one for each group.
+  Result<GroupStatement> group_statement(SqlConnection& connection, std::span<const Group> groups, std::size_t limit,
+                                         const std::string& wanted, Deadline deadline) override {
+    if (!group_index_) {
+      return SqlServer::group_statement(connection, groups, limit, wanted, deadline);
     }
-    // Without an index one look at all that is pending is cheaper than one for each group.
     return GroupStatement{table().sql(
-        "SELECT @2 FROM (SELECT o.*, g.of_place AS sluice_place, row_number() OVER (PARTITION BY g.of_place "
-        "ORDER BY @5) AS sluice_rank FROM @1 JOIN (SELECT * FROM @TABLE WHERE @3) AS o ON o.@TYPE = "
-        "g.of_type AND o.@GROUP = g.of_group) AS ranked WHERE sluice_rank <= @4 ORDER BY sluice_place, @5",
-        {list, table().row_columns(), wanted, most, table().order()})};
+        "SELECT r.* FROM unnest(@1) WITH ORDINALITY AS g(of_type, of_group, of_place), LATERAL (SELECT @2 FROM @TABLE "
+        "WHERE @3 AND @TYPE = g.of_type AND @GROUP = g.of_group ORDER BY @5 LIMIT @4) r ORDER BY g.of_place, 1, 2",
+        {group_arrays(groups), table().row_columns(), wanted, std::to_string(limit), table().order()})};
   }
 
   Result<RowKeys> write(SqlConnection& connection, std::span<const RowEdit> marks, const MarkFence* fence,
@@ -371,16 +366,11 @@ class PostgresServer final : public SqlServer {
     if (fence != nullptr) {
       statements.push_back(fence->heartbeat);
     }
-    // One UPDATE writes all that assign the same.
-    const std::string as_sent = table().assignments(sent_mark({}));
-    std::map<std::string, std::vector<RowEdit>> by_assignments;
-    for (const RowEdit& mark : marks) {
-      by_assignments[mark.sent ? as_sent : table().assignments(mark)].push_back(mark);
-    }
-    for (const auto& [set, some] : by_assignments) {
-      const std::string rows = table().markable(some, "@ID") + (fence == nullptr ? "" : fence->condition);
-      statements.push_back(
-          table().sql("UPDATE @TABLE SET @1 WHERE @ID IN (@2 FOR UPDATE SKIP LOCKED) RETURNING @ID_CELL", {set, rows}));
+    const auto free = [&](std::span<const RowEdit> some) {
+      return table().markable(some, "@ID") + (fence == nullptr ? "" : fence->condition) + " FOR UPDATE SKIP LOCKED";
+    };
+    for (const std::string& update : table().updates({marks.begin(), marks.end()}, free)) {
+      statements.push_back(update + table().sql(" RETURNING @ID_CELL"));
     }
     SLUICE_TRY(answers, connection.run_together(statements, deadline));
     if (fence != nullptr && answers->front().touched == 0) {
@@ -395,24 +385,15 @@ class PostgresServer final : public SqlServer {
     return written;
   }
 
-  Result<std::string> holder_of(SqlConnection& connection, const LockSpace& space, std::uint32_t bucket,
-                                Deadline deadline) override {
+  Result<Answer> holder_of(SqlConnection& connection, const LockSpace& space, std::uint32_t bucket,
+                           Deadline deadline) override {
     SLUICE_TRY(key, key_of(connection, table(), space, deadline));
-    SLUICE_TRY(found, ask(connection, deadline,
-                          "SELECT l.pid, a.application_name, host(a.client_addr) FROM pg_locks l LEFT JOIN "
-                          "pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted AND "
-                          "l.objsubid = 2 AND l.classid = ((@1)::bigint & 4294967295) AND l.objid = @2 AND l.database "
-                          "= (SELECT oid FROM pg_database WHERE datname = current_database())",
-                          {*key, std::to_string(bucket)}));
-    if (found->rows.empty()) {
-      return std::string();
-    }
-    const Cells& row = found->rows.front();
-    const std::string application = row[1].value_or("");
-    constexpr std::string_view kHost = ConnectSettings::kApplication;
-    return application.starts_with(kHost)
-               ? "host " + application.substr(kHost.size())
-               : "the server's session " + row[0].value_or("") + (row[2] ? " from " + *row[2] : std::string());
+    return ask(connection, deadline,
+               "SELECT l.pid, host(a.client_addr), a.application_name FROM pg_locks l LEFT JOIN pg_stat_activity a ON "
+               "a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2 AND l.classid = "
+               "((@1)::bigint & 4294967295) AND l.objid = @2 AND l.database = (SELECT oid FROM pg_database WHERE "
+               "datname = current_database())",
+               {*key, std::to_string(bucket)});
   }
 
   /// The id of the cluster, which its physical standbys share, and in it those of the database and the table.
@@ -442,17 +423,6 @@ class PostgresServer final : public SqlServer {
         "pg_control_system() to the user, or give each database a 'producer' of its own"};
   }
 
-  Result<std::map<std::string, std::string>> columns(SqlConnection& connection, Deadline deadline) override {
-    SLUICE_TRY(answer, ask(connection, deadline,
-                           "SELECT a.attname, format_type(a.atttypid, NULL) FROM pg_attribute a WHERE a.attrelid = "
-                           "to_regclass(@TABLE_TEXT) AND a.attnum > 0 AND NOT a.attisdropped"));
-    std::map<std::string, std::string> types;
-    for (const Cells& column : answer->rows) {
-      types.emplace(column[0].value_or(""), column[1].value_or(""));
-    }
-    return types;
-  }
-
   Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) override {
     Inspection found(table(), table().sql("table @TABLE"));
     SLUICE_TRY(state, ask(connection, deadline,
@@ -475,7 +445,7 @@ class PostgresServer final : public SqlServer {
     SLUICE_TRY(there, columns(connection, deadline));
     found.columns(*there, kTypes);
     SLUICE_PASS_ON(look_at_rights(connection, found, deadline));
-    SLUICE_TRY(identity, ask(connection, deadline, kIdentity, {literal(settings().table.columns.id)}));
+    SLUICE_TRY(identity, ask(connection, deadline, kIdentity));
     if (!identity->rows.empty()) {
       const Cells& flags = identity->rows.front();
       found.identity(flag_of(flags[0]), flag_of(flags[1]), "its values come from a sequence");
@@ -499,23 +469,19 @@ class PostgresServer final : public SqlServer {
   }
 
  private:
-  /// One that leads from a group to its rows: it begins with both columns, in either order.
-  Result<bool> has_group_index(SqlConnection& connection, Deadline deadline) const {
-    const Columns& names = settings().table.columns;
-    SLUICE_TRY(found,
-               ask(connection, deadline, kHasGroupIndex, {literal(names.aggregate_type), literal(names.aggregate_id)}));
-    return flag_of(found->rows.front()[0]);
-  }
-
+  /// What makes it quick.
   struct Helpers {
     bool pending_index = false;
     bool trigger = false;
+    bool group_index = false;
   };
   Result<Helpers> helpers_of(SqlConnection& connection, Deadline deadline) const {
     const Columns& names = settings().table.columns;
-    SLUICE_TRY(found, ask(connection, deadline, kHelpers, {literal(names.text_ids() ? names.order_by : names.id)}));
+    SLUICE_TRY(found, ask(connection, deadline, kHelpers,
+                          {literal(names.text_ids() ? names.order_by : names.id), literal(names.aggregate_type),
+                           literal(names.aggregate_id)}));
     const Cells& flags = found->rows.front();
-    return Helpers{.pending_index = flag_of(flags[0]), .trigger = flag_of(flags[1])};
+    return Helpers{flag_of(flags[0]), flag_of(flags[1]), flag_of(flags[2])};
   }
 
   /// Whether requests of one connection are dealt out to several sessions, by a pool in between. A server tells its
@@ -579,7 +545,6 @@ class PostgresServer final : public SqlServer {
     }
     return {};
   }
-  // What makes it quick.
   Result<void> look_at_helpers(SqlConnection& connection, Inspection& found, Deadline deadline) const {
     SLUICE_TRY(helpers, helpers_of(connection, deadline));
     const std::string mend = "; `sluice outbox ddl` prints it";
@@ -590,8 +555,7 @@ class PostgresServer final : public SqlServer {
                       "and are kept") +
           mend);
     }
-    SLUICE_TRY(groups, has_group_index(connection, deadline));
-    if (!*groups) {
+    if (!helpers->group_index) {
       found.remark(
           found.table() +
           table().sql(" has no index that begins with @TYPE and @GROUP: after each retry all that is pending is "

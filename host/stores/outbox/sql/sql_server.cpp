@@ -324,7 +324,15 @@ class SqlAdminSession final : public AdminSession {
       return std::optional<std::string>();
     }
     SLUICE_TRY(holder, server_.holder_of(*connection_, space, bucket, deadline));
-    return std::optional(std::move(*holder));
+    if (holder->rows.empty() || !holder->rows.front()[0]) {
+      return std::optional<std::string>("");
+    }
+    const Cells& cells = holder->rows.front();
+    const std::string application = cells[2].value_or("");
+    constexpr std::string_view kHost = ConnectSettings::kApplication;
+    return std::optional(application.starts_with(kHost)
+                             ? "host " + application.substr(kHost.size())
+                             : "the server's session " + *cells[0] + (cells[1] ? " from " + *cells[1] : std::string()));
   }
 
   Result<StoredRow> get(const RowKey& key, Deadline deadline) override {
@@ -398,13 +406,10 @@ class SqlAdminSession final : public AdminSession {
 
   Result<std::vector<ChangeStatus>> change(std::span<const RowEdit> edits, Deadline deadline) override {
     std::vector<std::string> statements;
-    std::vector<RowKey> keys;
-    keys.reserve(edits.size());
     for (const RowEdit& edit : edits) {
       statements.push_back(table_.statement_of(edit));
-      keys.push_back(edit.key);
     }
-    statements.push_back(table_.sql("SELECT @ID_CELL FROM @TABLE WHERE @ID IN (@1)", {table_.ids(keys)}));
+    statements.push_back(table_.sql("SELECT @ID_CELL FROM @TABLE WHERE @ID IN (@1)", {table_.ids(edits)}));
     if (*table_.dialect().notice != '\0') {
       statements.push_back(
           table_.sql(table_.dialect().notice, {table_.dialect().text("changed:" + table_.settings().table)}));
@@ -496,9 +501,7 @@ class SqlLeaseBook final : public LeaseBook {
   }
 
   Result<std::vector<LeaseMember>> members(Deadline deadline) override {
-    SLUICE_TRY(found,
-               connection_->run(sql("SELECT number, counter, lease_ms, buckets FROM @SIDE WHERE @1", {member_rows_}),
-                                deadline));
+    SLUICE_TRY(found, run("SELECT number, counter, lease_ms, buckets FROM @SIDE WHERE @1", {member_rows_}, deadline));
     std::vector<LeaseMember> members;
     members.reserve(found->rows.size());
     for (const Cells& row : found->rows) {
@@ -510,21 +513,19 @@ class SqlLeaseBook final : public LeaseBook {
     return members;
   }
 
-  void bury(std::span<const LeaseMember> dead, Deadline deadline) override {
+  void bury(std::span<const LeaseMember> members, Deadline deadline) override {
     std::string which;
-    for (const LeaseMember& member : dead) {
+    for (const LeaseMember& member : members) {
       which += (which.empty() ? "" : " OR ") +
-               sql("(number = @1 AND counter = @2)", {std::to_string(member.name), std::to_string(member.counter)});
+               sql("(number = @1 AND counter <= @2)", {std::to_string(member.name), std::to_string(member.counter)});
     }
-    (void)connection_->run(sql("DELETE FROM @SIDE WHERE @1 AND (@2)", {member_rows_, which}), deadline);
+    (void)run("DELETE FROM @SIDE WHERE @1 AND (@2)", {member_rows_, which}, deadline);
   }
 
   Result<std::map<std::uint32_t, BucketLease>> buckets(Deadline deadline) override {
-    SLUICE_TRY(found, connection_->run(sql("SELECT b.number, b.counter, COALESCE(m.number, 0) FROM @SIDE b LEFT JOIN "
-                                           "@SIDE m ON m.space = b.space AND m.kind = 2 AND m.number = b.owner "
-                                           "WHERE b.space = @1 AND b.kind = 1",
-                                           {space_}),
-                                       deadline));
+    SLUICE_TRY(found, run("SELECT b.number, b.counter, COALESCE(m.number, 0) FROM @SIDE b LEFT JOIN @SIDE m ON m.space "
+                          "= b.space AND m.kind = 2 AND m.number = b.owner WHERE b.space = @1 AND b.kind = 1",
+                          {space_}, deadline));
     std::map<std::uint32_t, BucketLease> leases;
     for (const Cells& row : found->rows) {
       leases[static_cast<std::uint32_t>(number_of(row[0]))] = {.owner = number_of(row[2]), .epoch = number_of(row[1])};
@@ -538,14 +539,6 @@ class SqlLeaseBook final : public LeaseBook {
     SLUICE_PASS_ON(in_transaction(
         *connection_, [&] { return take(handovers, owner, taken, deadline); }, deadline));
     return taken;
-  }
-
-  void leave(const LeaseMember& member, std::span<const Handover> /*held*/, Deadline deadline) override {
-    const std::string name = std::to_string(member.name);
-    const std::array both{
-        sql("UPDATE @SIDE SET owner = 0, counter = counter + 1 WHERE @1 AND owner = @2", {bucket_rows_, name}),
-        sql("DELETE FROM @SIDE WHERE @1 AND number = @2", {member_rows_, name})};
-    (void)connection_->run_together(both, deadline);
   }
 
   Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, const LeaseMember* member,
@@ -592,16 +585,17 @@ class SqlLeaseBook final : public LeaseBook {
       }
     }
     if (!taken.empty()) {
-      SLUICE_PASS_ON(
-          connection_->run(sql("UPDATE @SIDE SET owner = @1, counter = counter + 1 WHERE @2 AND number IN (@3)",
-                               {std::to_string(owner), bucket_rows_, list_of(taken)}),
-                           deadline));
+      SLUICE_PASS_ON(run("UPDATE @SIDE SET owner = @1, counter = counter + 1 WHERE @2 AND number IN (@3)",
+                         {std::to_string(owner), bucket_rows_, list_of(taken)}, deadline));
     }
     return {};
   }
 
   std::string sql(std::string_view pattern, std::initializer_list<std::string> values = {}) const {
     return server_.table().sql(pattern, values);
+  }
+  Result<Answer> run(std::string_view pattern, std::initializer_list<std::string> values, Deadline deadline) {
+    return server_.ask(*connection_, deadline, pattern, values);
   }
 
   std::string heartbeat(const LeaseMember& member) const {
@@ -617,6 +611,42 @@ class SqlLeaseBook final : public LeaseBook {
 };
 
 }  // namespace
+
+Result<std::map<std::string, std::string>> SqlServer::columns(SqlConnection& connection, Deadline deadline) const {
+  SLUICE_TRY(answer, ask(connection, deadline, table().dialect().column_types));
+  std::map<std::string, std::string> types;
+  for (Cells& column : answer->rows) {
+    types.emplace(text_of(std::move(column[0])), text_of(std::move(column[1])));
+  }
+  return types;
+}
+
+// Ids alone are numbered, so that the server sorts no payloads.
+Result<GroupStatement> SqlServer::group_statement(SqlConnection& connection, std::span<const Group> groups,
+                                                  std::size_t limit, const std::string& wanted, Deadline deadline) {
+  const SqlDialect& dialect = table().dialect();
+  std::string ids;
+  for (const Group& one : groups) {
+    ids += (ids.empty() ? "" : ",") + dialect.text_id(one.id, false);
+  }
+  // The first part alone can use an index: it finds whatever the collation takes for equal.
+  SLUICE_TRY(numbered, ask(connection, deadline,
+                           "SELECT found FROM (SELECT @ID_CELL AS found, ROW_NUMBER() OVER (PARTITION BY @EXACT_TYPE, "
+                           "@EXACT_GROUP ORDER BY @5) AS place FROM @TABLE WHERE @1 AND @GROUP IN (@2) AND "
+                           "(@EXACT_TYPE, @EXACT_GROUP) IN (@3)) AS numbered WHERE place <= @4",
+                           {wanted, ids, dialect.groups(groups), std::to_string(limit), table().order()}));
+  std::vector<RowKey> found;
+  found.reserve(numbered->rows.size());
+  for (Cells& cells : numbered->rows) {
+    found.push_back(table().key(std::move(cells[0])));
+  }
+  if (found.empty()) {
+    return GroupStatement();
+  }
+  return GroupStatement{table().sql("SELECT @1 FROM @TABLE WHERE @ID IN (@2) AND @3 ORDER BY @4",
+                                    {table().row_columns(), table().ids(found), wanted, table().order()}),
+                        found.size()};
+}
 
 // Columns that a table may lack are used where it has them, under the names that they have by themselves.
 Result<std::unique_ptr<SqlConnection>> SqlServer::open(Use use, Deadline deadline) {

@@ -81,6 +81,9 @@ struct SqlDialect {
   const char* text_bucket;    ///< of the text @1
   const char* payload_bytes;  ///< where rows come without payloads that are large; 0: they come with them
   const char* fitted;         ///< a reason @1, cut to what its column holds where the server refuses what is longer
+  const char* schema;         ///< the name of the schema where the settings name none
+  const char* of_table;       ///< what is the table's in the server's catalogue
+  const char* column_types;   ///< selects the names of the table's columns, and their types
   const char* space;          ///< the name of a lock space, @1
   const char* insert_new;     ///< @1 into @SIDE, but for rows whose keys are there
   const char* prune;          ///< deletes rows for which @1 holds, at most @2
@@ -134,7 +137,8 @@ struct ReadRow {
 /// The SQL of one outbox table in one dialect. Immutable. `dialect` outlives it.
 ///
 /// Statements are patterns with words for what the settings name: @TABLE, @ID, @SENT_AT and so on for columns, @TRIES
-/// (retry_count, NULL is 0), @DEAD, @WAITS (retry_at lies ahead), @UNSENT, @SIDE (the table of leases), @NOW.
+/// (retry_count, NULL is 0), @DEAD, @WAITS (retry_at lies ahead), @UNSENT, @SIDE (the table of leases), @NOW,
+/// @TABLE_TEXT and @ID_NAME (names as texts), @OF_TABLE.
 class SqlTable {
  public:
   /// `types`: of the columns that there are, as far as they are known.
@@ -151,11 +155,15 @@ class SqlTable {
   /// What the column of ids is compared with.
   std::string id(const RowKey& key) const;
   /// "17,18"
-  template <typename Keys>
-  std::string ids(const Keys& keys) const {
+  template <typename Rows>
+  std::string ids(const Rows& rows) const {
     std::string list;
-    for (const RowKey& key : keys) {
-      list += (list.empty() ? "" : ",") + id(key);
+    for (const auto& row : rows) {
+      if constexpr (std::is_same_v<decltype(row), const RowEdit&>) {
+        list += (list.empty() ? "" : ",") + id(row.key);
+      } else {
+        list += (list.empty() ? "" : ",") + id(row);
+      }
     }
     return list;
   }
@@ -181,13 +189,24 @@ class SqlTable {
   /// The condition that one of these jobs takes a row.
   std::string taken_by(std::span<const Selection> jobs) const;
 
-  std::string assignments(const RowEdit& edit) const;
+  /// What stands in the brackets of @ID IN (...) for these marks.
+  using RowsOfMarks = std::function<std::string(std::span<const RowEdit>)>;
+  /// Two UPDATEs at most, for each failed row has a wait and a reason of its own: of those that were sent, and of those
+  /// that failed.
+  std::vector<std::string> updates(std::vector<RowEdit> marks, const RowsOfMarks& rows) const;
   /// An edit of one row.
   std::string statement_of(const RowEdit& edit) const;
   /// Selects the ids of rows that may be marked: the column, or @ID_CELL.
   std::string markable(std::span<const RowEdit> marks, const char* wanted_id = "@ID_CELL") const;
 
  private:
+  struct Assignment {
+    std::string column;
+    std::string value;
+  };
+  std::vector<Assignment> assignments(const RowEdit& edit) const;
+  /// One UPDATE for edits that assign to the same columns.
+  std::string update(std::span<const RowEdit> edits, const std::string& which) const;
   std::string columns(const std::string& payload) const;
   /// What its lists ask of a row; empty: nothing.
   std::string chosen_by(const Selection& filter) const;
@@ -241,7 +260,6 @@ class SqlServer : public Database {
   const Settings& settings() const { return settings_; }
   /// With the columns that it has, once a session was opened.
   const SqlTable& table() const { return *table_; }
-  const ColumnTypes& types() const { return types_; }
 
   enum class Use : std::uint8_t { locks, rows, operators };
   virtual Result<std::unique_ptr<SqlConnection>> connect(Use use, Deadline deadline) = 0;
@@ -249,7 +267,7 @@ class SqlServer : public Database {
   virtual std::unique_ptr<LockSession> locks_on(std::unique_ptr<SqlConnection> connection) = 0;
   /// For `limit` rows of each of these groups for which `wanted` holds.
   virtual Result<GroupStatement> group_statement(SqlConnection& connection, std::span<const Group> groups,
-                                                 std::size_t limit, const std::string& wanted, Deadline deadline) = 0;
+                                                 std::size_t limit, const std::string& wanted, Deadline deadline);
   /// Writes those marks whose rows nobody else has locked, in one transaction; their ids. `fence` may be null; where
   /// its name is gone nothing is written.
   virtual Result<RowKeys> write(SqlConnection& connection, std::span<const RowEdit> marks, const MarkFence* fence,
@@ -257,19 +275,21 @@ class SqlServer : public Database {
   /// A connection for rows that was made last hears of new ones.
   virtual bool tells_of_rows() const = 0;
   virtual Result<SourceId> source_id(SqlConnection& connection, Deadline deadline) = 0;
-  /// As AdminSession's, of locks of the session itself.
-  virtual Result<std::string> holder_of(SqlConnection& connection, const LockSpace& space, std::uint32_t bucket,
-                                        Deadline deadline) = 0;
-  /// The types of the table's columns, by name; empty: there is no table, or none that the user may see.
-  virtual Result<std::map<std::string, std::string>> columns(SqlConnection& connection, Deadline deadline) = 0;
+  /// Which session has the lock of a bucket: its number, its client's address and name; a number that is NULL, or no
+  /// row: none.
+  virtual Result<Answer> holder_of(SqlConnection& connection, const LockSpace& space, std::uint32_t bucket,
+                                   Deadline deadline) = 0;
   virtual Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) = 0;
 
- protected:
-  const Clock& clock() const { return clock_; }
+  /// The types of the table's columns, by name; empty: there is no table, or none that the user may see.
+  Result<std::map<std::string, std::string>> columns(SqlConnection& connection, Deadline deadline) const;
   Result<Answer> ask(SqlConnection& connection, Deadline deadline, std::string_view pattern,
                      std::initializer_list<std::string> values = {}) const {
     return connection.run(table().sql(pattern, values), deadline);
   }
+
+ protected:
+  const Clock& clock() const { return clock_; }
 
  private:
   Result<std::unique_ptr<SqlConnection>> open(Use use, Deadline deadline);

@@ -73,6 +73,10 @@ SqlTable::SqlTable(const TableSettings& settings, const SqlDialect& dialect,
             {"NOW", dialect.now},
             {"EPOCH", "TIMESTAMP '1970-01-01 00:00:00'"}};
   words_["TABLE_TEXT"] = dialect_.text(words_["TABLE"]);
+  words_["NAME_TEXT"] = dialect_.text(settings_.table);
+  words_["SCHEMA_TEXT"] = settings_.schema.empty() ? dialect_.schema : dialect_.text(settings_.schema);
+  words_["ID_NAME"] = dialect_.text(names.id);
+  words_["OF_TABLE"] = sql(dialect_.of_table);
   words_["LAST_ERROR_TEXT"] = dialect_.text(names.last_error);
   words_["UNSENT"] = settings_.resend_sent ? "TRUE" : sql("@SENT_AT IS NULL");
   words_["TRIES"] = sql("COALESCE(@RETRY_COUNT, 0)");
@@ -251,11 +255,11 @@ std::string SqlTable::page(const FetchRequest& request) const {
   return where + sql(" AND NOT (@UNGROUPED AND @WAITS)");
 }
 
-std::string SqlTable::assignments(const RowEdit& edit) const {
-  std::string list;
+std::vector<SqlTable::Assignment> SqlTable::assignments(const RowEdit& edit) const {
+  std::vector<Assignment> list;
   const auto assign = [&](const char* column, RowEdit::Value kind, const std::string& value) {
     if (kind != RowEdit::Value::keep) {
-      list += (list.empty() ? "" : ", ") + sql(column) + " = " + (kind == RowEdit::Value::set ? value : "NULL");
+      list.push_back({sql(column), kind == RowEdit::Value::set ? value : "NULL"});
     }
   };
   const std::string retries = std::to_string(edit.retries);
@@ -268,22 +272,55 @@ std::string SqlTable::assignments(const RowEdit& edit) const {
   return list;
 }
 
+std::string SqlTable::update(std::span<const RowEdit> edits, const std::string& which) const {
+  std::vector<std::vector<Assignment>> of_each;
+  of_each.reserve(edits.size());
+  for (const RowEdit& edit : edits) {
+    of_each.push_back(assignments(edit));
+  }
+  std::string list;
+  for (std::size_t column = 0; column < of_each.front().size(); ++column) {
+    const auto& [name, first] = of_each.front()[column];
+    std::string cases;
+    bool alike = true;
+    for (std::size_t i = 0; i < edits.size(); ++i) {
+      const std::string& value = of_each[i].at(column).value;
+      alike = alike && value == first;
+      cases += " WHEN " + id(edits[i].key) + " THEN " + value;
+    }
+    list += (list.empty() ? "" : ", ") + name + " = " + (alike ? first : sql("CASE @ID@1 END", {cases}));
+  }
+  return sql("UPDATE @TABLE SET @1 WHERE @2", {list, which});
+}
+
+std::vector<std::string> SqlTable::updates(std::vector<RowEdit> marks, const RowsOfMarks& rows) const {
+  const auto sent_end =
+      std::stable_partition(marks.begin(), marks.end(), [](const RowEdit& mark) { return mark.sent; });
+  const std::span<const RowEdit> sent(marks.begin(), sent_end);
+  const std::span<const RowEdit> failed(sent_end, marks.end());
+  std::vector<std::string> statements;
+  if (!sent.empty()) {
+    statements.push_back(update(sent.first(1), sql("@ID IN (@1)", {rows(sent)})));  // which all assign the same
+  }
+  if (!failed.empty()) {
+    statements.push_back(update(failed, sql("@ID IN (@1)", {rows(failed)})));
+  }
+  return statements;
+}
+
 std::string SqlTable::statement_of(const RowEdit& edit) const {
-  return sql("UPDATE @TABLE SET @1 WHERE @ID = @2 AND @SENT_AT IS NULL", {assignments(edit), id(edit.key)}) +
+  return update(std::span(&edit, 1), sql("@ID = @1 AND @SENT_AT IS NULL", {id(edit.key)})) +
          (edit.dead_only ? sql(" AND @DEAD") : "") +
          (edit.only_if ? sql(" AND @TRIES = @1", {std::to_string(*edit.only_if)}) : "");
 }
 
 std::string SqlTable::markable(std::span<const RowEdit> marks, const char* wanted_id) const {
-  std::vector<RowKey> keys;
-  keys.reserve(marks.size());
   std::string conditions;
   for (const RowEdit& mark : marks) {
-    keys.push_back(mark.key);
     conditions +=
         mark.only_if ? sql(" WHEN @1 THEN @TRIES = @2", {id(mark.key), std::to_string(*mark.only_if)}) : std::string();
   }
-  return sql("SELECT @1 FROM @TABLE WHERE @UNSENT AND @ID IN (@2)", {sql(wanted_id), ids(keys)}) +
+  return sql("SELECT @1 FROM @TABLE WHERE @UNSENT AND @ID IN (@2)", {sql(wanted_id), ids(marks)}) +
          (conditions.empty() ? std::string() : sql(" AND CASE @ID@1 ELSE TRUE END", {conditions}));
 }
 

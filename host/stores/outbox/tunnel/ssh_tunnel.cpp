@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "base/bell.hpp"
 #include "base/mutex.hpp"
 #include "base/signal_block.hpp"
+#include "base/temporary_folder.hpp"
 #include "base/text/joined.hpp"
 #include "host/stores/outbox/network/tcp_connect.hpp"
 
@@ -25,8 +25,6 @@ namespace {
 
 constexpr std::size_t kBlock = 64UL * 1024;
 constexpr Duration kConnectTime = std::chrono::seconds(15);
-
-std::string why() { return std::strerror(errno); }
 
 struct Deleter {
   void operator()(ssh_key_struct* key) const { ssh_key_free(key); }
@@ -75,12 +73,6 @@ class SshTunnel final {
     thread_.request_stop();
     wake_.ring();
     thread_.join();
-    if (!path_.empty()) {
-      ::unlink(path_.c_str());
-    }
-    if (!folder_.empty()) {
-      ::rmdir(folder_.c_str());
-    }
   }
 
   SshTunnel(const SshTunnel&) = delete;
@@ -282,13 +274,8 @@ class SshTunnel final {
     if (listener_.open()) {
       return {};
     }
-    const char* parent = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): nobody writes the environment
-    std::string folder = std::string(parent == nullptr || *parent == '\0' ? "/tmp" : parent) + "/sluice-ssh-XXXXXX";
-    if (::mkdtemp(folder.data()) == nullptr) {
-      return Error(ErrorCode::unavailable, "cannot make a private folder " + folder + ": " + why());
-    }
-    folder_ = folder;
-    const std::string path = folder + "/.s.PGSQL." + std::to_string(settings_.target_port);
+    SLUICE_TRY(folder, TemporaryFolder::make("sluice-ssh"));
+    const std::string path = (*folder)->path() + "/.s.PGSQL." + std::to_string(settings_.target_port);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path.size() >= sizeof(address.sun_path)) {
@@ -300,8 +287,9 @@ class SshTunnel final {
     const auto* generic = reinterpret_cast<const sockaddr*>(&address);
     if (!listener.open() || ::bind(listener.get(), generic, sizeof(address)) != 0 ||
         ::listen(listener.get(), 64) != 0) {
-      return Error(ErrorCode::unavailable, "cannot listen on " + path + ": " + why());
+      return Error(ErrorCode::unavailable, "cannot listen on " + path + ": " + std::strerror(errno));
     }
+    folder_ = std::move(*folder);
     path_ = path;
     listener_ = std::move(listener);
     return {};
@@ -448,7 +436,7 @@ class SshTunnel final {
   const Bell wake_;
 
   // Touched by the thread alone, but for the constructor.
-  std::string folder_;
+  std::unique_ptr<TemporaryFolder> folder_;
   std::string path_;
   Descriptor listener_;
   Owned<ssh_session_struct> session_;
