@@ -8,6 +8,8 @@
 
 namespace sluice::work {
 
+void LedgerSnapshot::end(Ending ending) { ++(this->*kEndingCounts[static_cast<std::size_t>(ending)].count); }
+
 LedgerSnapshot& LedgerSnapshot::operator+=(const LedgerSnapshot& other) {
   claimed += other.claimed;
   stranded += other.stranded;

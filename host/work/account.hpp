@@ -9,7 +9,8 @@ namespace sluice::work {
 using queue::core::Ending;
 inline constexpr std::size_t kEndings = 7;
 
-/// The counts behind the drain certificate. A value; counts of several jobs add up.
+/// Where the messages of one job have gone: the counts behind the drain certificate. A value; counts of several jobs
+/// add up.
 struct LedgerSnapshot {
   std::uint64_t claimed = 0;
   std::uint64_t done = 0;
@@ -24,6 +25,10 @@ struct LedgerSnapshot {
   std::uint64_t ended() const { return done + retried + snoozed + rejected + discarded + released + lost; }
   /// What the job holds at this moment: waiting, running or being settled. Zero once the job has ended.
   std::uint64_t in_flight() const { return claimed - ended() - stranded; }
+
+  void end(Ending ending);
+  /// Ends the book: whatever has not ended by now is stranded.
+  void close() { stranded += in_flight(); }
 
   LedgerSnapshot& operator+=(const LedgerSnapshot& other);
   friend bool operator==(const LedgerSnapshot&, const LedgerSnapshot&) = default;
@@ -42,21 +47,6 @@ inline constexpr std::array<EndingCount, kEndings> kEndingCounts{{{"done", &Ledg
                                                                   {"discarded", &LedgerSnapshot::discarded},
                                                                   {"released", &LedgerSnapshot::released},
                                                                   {"lost", &LedgerSnapshot::lost}}};
-
-/// Counts where the messages of one job have gone. Not thread-safe: its owner's lock guards it.
-class Account {
- public:
-  void claimed(std::uint64_t count) { counts_.claimed += count; }
-  void ended(Ending ending) { ++(counts_.*kEndingCounts[static_cast<std::size_t>(ending)].count); }
-  /// Ends the book: whatever has not ended by now is stranded.
-  void close() { counts_.stranded += open(); }
-
-  std::uint64_t open() const { return counts_.in_flight(); }
-  const LedgerSnapshot& snapshot() const { return counts_; }
-
- private:
-  LedgerSnapshot counts_;
-};
 
 /// How long a job's handlers have taken, since it began. A value: the difference of two tells of the time between.
 class HandlerTimes {

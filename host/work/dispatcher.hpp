@@ -173,12 +173,8 @@ class Claimer {
   // What is given back is ready at once. Claimed again at once, it would go round as fast as the store allows.
   void attempt_ended(bool gave_back, StepEffects& effects);
 
-  /// Why nothing can be claimed, where the role may not.
-  std::optional<Error> denial() const { return failures_.denial(); }
-  /// Why the last claim has failed, while none goes well.
-  const std::optional<Error>& trouble() const { return failures_.trouble(); }
-  /// None has gone well for long.
-  bool cut_off(SteadyTime now) const { return failures_.lasts(now); }
+  /// Of claims.
+  const FailureRun& failures() const { return failures_; }
   bool waits_for_room() const { return waits_for_room_; }
   bool under_way() const { return claiming_; }
   /// The last claim, begun after the last wake, found nothing due.

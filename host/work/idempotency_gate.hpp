@@ -89,8 +89,8 @@ class IdempotencyGate {
   /// The message is done: puts what its handler staged, and its key's record, into the disposition.
   void seal(const Task& task, const std::shared_ptr<const queue::Effects>& staged, Disposition& disposition) const;
 
-  /// Why keys cannot be asked for, where the role may not.
-  std::optional<Error> denial() const { return failures_.denial(); }
+  /// Of calls for keys.
+  const FailureRun& failures() const { return failures_; }
   /// Nothing is to be released, and no call is under way.
   bool idle() const { return !calling_ && in_flight_.ended_marks().empty(); }
 

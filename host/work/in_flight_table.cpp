@@ -274,7 +274,7 @@ Task* InFlightTable::resume(queue::Delivery& delivery, StepEffects& effects) {
       wait_for_answer(*task, std::move(delivery));
     } else {
       task->go_on();
-      account_.ended(Ending::lost);
+      account_.end(Ending::lost);
       adopt(*task, std::move(delivery), effects);
     }
     return task;
@@ -293,10 +293,10 @@ void InFlightTable::end(Task& task, Ending ending) {
   if (closed_) {
     return;
   }
-  account_.ended(ending);
+  account_.end(ending);
   if (task.newer != nullptr) {
     // Nobody goes on with it.
-    account_.ended(Ending::lost);
+    account_.end(Ending::lost);
     task.newer.reset();
   }
 }

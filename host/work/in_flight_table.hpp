@@ -331,12 +331,12 @@ class InFlightTable : boost::noncopyable {
     }
     const std::unique_ptr<queue::Delivery> newer = std::move(task.newer);
     task.go_on();
-    account_.ended(Ending::lost);
+    account_.end(Ending::lost);
     adopt(task, std::move(*newer), effects);
     return true;
   }
   /// Counts deliveries that were claimed, admitted or not.
-  void count_claimed(std::size_t count) { account_.claimed(count); }
+  void count_claimed(std::size_t count) { account_.claimed += count; }
   void renew(Task& task, queue::Receipt receipt, SteadyTime leased_until) {
     const Lease before = std::exchange(task.lease, terms_.granted(std::move(receipt), leased_until));
     task.lease.begun_at = before.begun_at;
@@ -381,14 +381,14 @@ class InFlightTable : boost::noncopyable {
   const std::vector<Task*>& tasks() const { return active_; }
   std::size_t size() const { return active_.size(); }
   /// Claimed and not ended.
-  std::uint64_t open() const { return account_.open(); }
-  LedgerSnapshot account() const { return account_.snapshot(); }
+  std::uint64_t open() const { return account_.in_flight(); }
+  LedgerSnapshot account() const { return account_; }
   const LeaseTerms& terms() const { return terms_; }
 
  private:
   void wait_for_answer(Task& task, queue::Delivery&& delivery) {
     if (task.newer != nullptr) {
-      account_.ended(Ending::lost);
+      account_.end(Ending::lost);
     }
     task.newer = std::make_unique<queue::Delivery>(std::move(delivery));
     // Nothing else can be written any more, whatever the answer is.
@@ -407,7 +407,7 @@ class InFlightTable : boost::noncopyable {
 
   const LeaseTerms terms_;
   isolation::JobLedger* const crash_ledger_;
-  Account account_;
+  LedgerSnapshot account_;
   bool closed_ = false;
   std::deque<Task> storage_;
   std::vector<Task*> active_;

@@ -155,7 +155,7 @@ class Job::Parts {
     }
     if (!keys.empty()) {
       asker = std::make_unique<CallLoop<KeyCall>>(
-          shared, KeyCall(keys, MessageKey(*spec.config.idempotency), spec.config.name, seams.clock));
+          shared, KeyCall{keys, MessageKey(*spec.config.idempotency), spec.config.name, seams.clock});
     }
   }
 

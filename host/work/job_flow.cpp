@@ -522,20 +522,21 @@ void JobFlow::steer(const JobSteering& steering, SteadyTime now, StepEffects& ef
 }
 
 JobActivity JobFlow::activity(SteadyTime now) const {
-  JobActivity activity{.paused = paused_,
-                       .workers = workforce_.settings().workers,
-                       .ledger = in_flight_.account(),
-                       .times = assessor_.times(),
-                       .running = {},
-                       .abandoned = drain_.abandoned(),
-                       .trouble = claimer_.trouble() ? claimer_.trouble() : settler_.trouble(),
-                       .cut_off = (!paused_ && claimer_.cut_off(now)) || settler_.cut_off(now),
-                       .denial = denial(),
-                       .out_of_workers = workforce_.loss_limit_reached(),
-                       .claiming = claimer_.under_way(),
-                       .rate = claimer_.rate(),
-                       .short_of_rate = claimer_.short_of_rate(),
-                       .quiescent = !drain_.begun() && claimer_.found_nothing() && in_flight_.open() == 0};
+  JobActivity activity{
+      .paused = paused_,
+      .workers = workforce_.settings().workers,
+      .ledger = in_flight_.account(),
+      .times = assessor_.times(),
+      .running = {},
+      .abandoned = drain_.abandoned(),
+      .trouble = claimer_.failures().trouble() ? claimer_.failures().trouble() : settler_.failures().trouble(),
+      .cut_off = (!paused_ && claimer_.failures().lasts(now)) || settler_.cut_off(now),
+      .denial = denial(),
+      .out_of_workers = workforce_.loss_limit_reached(),
+      .claiming = claimer_.under_way(),
+      .rate = claimer_.rate(),
+      .short_of_rate = claimer_.short_of_rate(),
+      .quiescent = !drain_.begun() && claimer_.found_nothing() && in_flight_.open() == 0};
   std::vector<WorkerBatch::View> views;
   for (std::uint32_t number = 0; number < workforce_.seats().size(); ++number) {
     const Workforce::Seat& seat = workforce_.seats()[number];

@@ -297,9 +297,9 @@ class JobFlow {
  private:
   void admit(queue::Delivery&& delivery, SteadyTime now, StepEffects& effects);
   std::optional<Error> denial() const {
-    auto denied = claimer_.denial();
-    denied = denied ? std::move(denied) : settler_.denial();
-    return denied ? denied : gate_.denial();
+    auto denied = claimer_.failures().denial();
+    denied = denied ? std::move(denied) : settler_.failures().denial();
+    return denied ? denied : gate_.failures().denial();
   }
   // A source that does not take what was finished gets no more to finish.
   bool blocked(SteadyTime now) const { return settler_.blocked(now) && SLUICE_GUARD(blocked_job_claims_nothing); }

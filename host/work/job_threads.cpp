@@ -50,21 +50,38 @@ std::shared_ptr<const queue::Effects> carrying(std::shared_ptr<const queue::Effe
 static_assert(SLUICE_LOG_ERROR == static_cast<int>(observe::LogLevel::error));
 observe::LogLevel log_level(sluice_log_level level) { return static_cast<observe::LogLevel>(level); }
 
-/// The claims that go to the keys of one queue, and where they stood among all.
+/// Claims that go to the keys of one queue, and where they stood among all.
 struct Share {
   std::vector<queue::KeyClaim> claims;
   std::vector<std::size_t> places;
 };
 
-Share share_of(std::size_t part, std::vector<KeyMark>& marks) {
-  Share share;
+/// Has the keys of each queue do their share of the marks.
+template <typename Work>
+void share_out(const KeyCall::Keys& keys, std::vector<KeyMark> marks, Work work) {
+  std::vector<Share> shares(keys.size());
   for (std::size_t i = 0; i < marks.size(); ++i) {
-    if (marks[i].part == part) {
-      share.claims.push_back(std::move(marks[i].claim));
-      share.places.push_back(i);
+    Share& share = shares[std::min<std::size_t>(marks[i].part, keys.size() - 1)];
+    share.claims.push_back(std::move(marks[i].claim));
+    share.places.push_back(i);
+  }
+  for (std::size_t part = 0; part < shares.size(); ++part) {
+    if (!shares[part].claims.empty()) {
+      work(*keys[part], shares[part]);
     }
   }
-  return share;
+}
+
+std::vector<queue::KeyAnswer> claim(const KeyCall::Keys& keys_by_part, std::vector<KeyMark> marks, Deadline deadline) {
+  std::vector<queue::KeyAnswer> answers(marks.size(), {.state = queue::KeyState::failed});
+  share_out(keys_by_part, std::move(marks), [&](queue::IdempotencyKeys& keys, const Share& share) {
+    auto told = keys.begin(share.claims, deadline);
+    told.resize(share.claims.size(), {.state = queue::KeyState::failed});
+    for (std::size_t i = 0; i < told.size(); ++i) {
+      answers[share.places[i]] = std::move(told[i]);
+    }
+  });
+  return answers;
 }
 
 }  // namespace
@@ -185,42 +202,14 @@ plugin::HandlerLog handler_log(observe::Log& log) {
   };
 }
 
-std::optional<Error> KeyCall::release(std::vector<KeyMark> marks, Deadline deadline) {
-  std::optional<Error> failure;
-  for (std::size_t part = 0; part < keys_.size(); ++part) {
-    const Share share = share_of(part, marks);
-    if (share.claims.empty()) {
-      continue;
-    }
-    if (auto released = keys_[part]->release(share.claims, deadline); !released) {
-      failure = released.error();
-    }
-  }
-  return failure;
-}
-
-std::vector<queue::KeyAnswer> KeyCall::claim(std::vector<KeyMark> marks, Deadline deadline) {
-  std::vector<queue::KeyAnswer> answers(marks.size(), {.state = queue::KeyState::failed});
-  for (std::size_t part = 0; part < keys_.size(); ++part) {
-    const Share share = share_of(part, marks);
-    if (share.claims.empty()) {
-      continue;
-    }
-    auto told = keys_[part]->begin(share.claims, deadline);
-    told.resize(share.claims.size(), {.state = queue::KeyState::failed});
-    for (std::size_t i = 0; i < told.size(); ++i) {
-      answers[share.places[i]] = std::move(told[i]);
-    }
-  }
-  return answers;
-}
-
 IdempotencyGate::Answers KeyCall::make(const IdempotencyGate::Order& order) {
   IdempotencyGate::Answers answers;
   const Deadline deadline = Deadline::at(order.deadline);
-  if (!order.releases.empty()) {
-    answers.failure = release(order.releases, deadline);
-  }
+  share_out(keys, order.releases, [&](queue::IdempotencyKeys& one, const Share& share) {
+    if (auto released = one.release(share.claims, deadline); !released) {
+      answers.failure = released.error();
+    }
+  });
   std::vector<KeyMark> claims = order.renewals;
   std::vector<std::size_t> asked;
   answers.asks.reserve(order.asks.size());
@@ -228,23 +217,21 @@ IdempotencyGate::Answers KeyCall::make(const IdempotencyGate::Order& order) {
   claims.reserve(claims.size() + order.asks.size());
   for (const IdempotencyGate::Ask& ask : order.asks) {
     IdempotencyGate::Answer& answer = answers.asks.emplace_back();
-    if (key_.own_id()) {
-      // Nothing is marked, so that nobody has to know whose it is.
-      asked.push_back(answers.asks.size() - 1);
-      claims.push_back({{job_, ask.task->message.id, {}, order.hold_for, ask.fence}, ask.task->part});
-      continue;
-    }
-    answer.found = key_.of(ask.task->message);
+    const std::string& id = ask.task->message.id;
+    const bool own = key.own_id();
+    answer.found = own ? FoundKey() : key.of(ask.task->message);
     if (answer.found.missing.empty()) {
+      // Of an own id nothing is marked, so that nobody has to know whose it is.
       asked.push_back(answers.asks.size() - 1);
-      claims.push_back({{job_, answer.found.key, ask.task->message.id, order.hold_for, ask.fence}, ask.task->part});
+      claims.push_back(
+          {{job, own ? id : answer.found.key, own ? std::string() : id, order.hold_for, ask.fence}, ask.task->part});
     }
   }
   if (claims.empty()) {
     return answers;
   }
-  std::vector<queue::KeyAnswer> told = claim(std::move(claims), deadline);
-  const WallTime now = clock_.wall_now();
+  std::vector<queue::KeyAnswer> told = claim(keys, std::move(claims), deadline);
+  const WallTime now = clock.wall_now();
   for (std::size_t i = 0; i < order.renewals.size(); ++i) {
     if (told[i].state == queue::KeyState::failed) {
       answers.failure = told[i].error;

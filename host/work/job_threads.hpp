@@ -181,8 +181,7 @@ struct ExtendCall {
 
 /// Asks for idempotency keys: the fourth kind of calls of a job, on a thread of its own where the job has keys. Reads
 /// the keys of messages here, without the job's lock, as bodies may be long.
-class KeyCall {
- public:
+struct KeyCall {
   static constexpr auto kCaller = SharedFlow::Caller::keys;
   static constexpr const char* kName = "sluice-keys";
   static constexpr auto kNext = &JobFlow::next_keys;
@@ -191,20 +190,12 @@ class KeyCall {
   /// Keys by the part that a message's receipt is of.
   using Keys = std::vector<std::unique_ptr<queue::IdempotencyKeys>>;
 
-  /// `keys` outlives it; at least one.
-  KeyCall(const Keys& keys, MessageKey key, std::string job, const Clock& clock)
-      : keys_(keys), key_(std::move(key)), job_(std::move(job)), clock_(clock) {}
+  const Keys& keys;  ///< at least one
+  MessageKey key;
+  std::string job;
+  const Clock& clock;
 
   IdempotencyGate::Answers make(const IdempotencyGate::Order& order);
-
- private:
-  std::optional<Error> release(std::vector<KeyMark> marks, Deadline deadline);
-  std::vector<queue::KeyAnswer> claim(std::vector<KeyMark> marks, Deadline deadline);
-
-  const Keys& keys_;
-  const MessageKey key_;
-  const std::string job_;
-  const Clock& clock_;
 };
 
 /// Stores the progress of what runs in one place of a worker with its message, on the handler's thread and without the

@@ -471,15 +471,20 @@ void LeaseKeeper::lose(Task& task, StepEffects& effects) {
   }
 }
 
-void LeaseKeeper::overtaken_by(const queue::Delivery& delivery, StepEffects& effects) {
+template <typename Which>
+void LeaseKeeper::lose_all(Which which, StepEffects& effects) {
   const std::vector<Task*> tasks = in_flight_.tasks();
   for (Task* task : tasks) {
-    // What is in a settle call is told by its answer.
-    const bool tellable = task->open() && task->stage() != TaskStage::settling;
-    if (tellable && task->part == delivery.receipt.part && task->message.id == delivery.message.id) {
+    if (task->open() && task->stage() != TaskStage::settling && which(*task)) {
       lose(*task, effects);
     }
   }
+}
+
+void LeaseKeeper::overtaken_by(const queue::Delivery& delivery, StepEffects& effects) {
+  lose_all(
+      [&](const Task& task) { return task.part == delivery.receipt.part && task.message.id == delivery.message.id; },
+      effects);
 }
 
 void LeaseKeeper::taken_back(std::span<const queue::Receipt> receipts, StepEffects& effects) {
@@ -489,16 +494,12 @@ void LeaseKeeper::taken_back(std::span<const queue::Receipt> receipts, StepEffec
   for (const queue::Receipt& receipt : receipts) {
     gone.insert({{receipt.id, receipt.locator}, receipt.version});
   }
-  const std::vector<Task*> tasks = in_flight_.tasks();
-  for (Task* task : tasks) {
-    // What is in a settle call is told by its answer.
-    const bool tellable = task->open() && task->stage() != TaskStage::settling;
-    const queue::Receipt& receipt = task->lease.receipt;
+  const auto is_gone = [&gone](const Task& task) {
+    const queue::Receipt& receipt = task.lease.receipt;
     const auto found = gone.find({receipt.id, receipt.locator});
-    if (tellable && found != gone.end() && receipt.version <= found->second) {
-      lose(*task, effects);
-    }
-  }
+    return found != gone.end() && receipt.version <= found->second;
+  };
+  lose_all(is_gone, effects);
 }
 
 void LeaseKeeper::let_lapse(Task& task, SteadyTime now) {

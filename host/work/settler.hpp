@@ -151,10 +151,8 @@ class Settler {
 
   /// Some completions cannot be written, or a call has long had no answer: nothing more should be claimed or started.
   bool blocked(SteadyTime now) const { return refused_anywhere() || (settling_ && now - called_at_ >= kSilence); }
-  /// Why completions cannot be written, where the role may not.
-  std::optional<Error> denial() const { return failures_.denial(); }
-  /// Why completions could not be written, while none can.
-  const std::optional<Error>& trouble() const { return failures_.trouble(); }
+  /// Of settle calls.
+  const FailureRun& failures() const { return failures_; }
   /// Something waits, and nothing could be written for long.
   bool cut_off(SteadyTime now) const { return !idle() && failures_.lasts(now); }
   /// Nothing waits, and no call is under way.
@@ -297,6 +295,9 @@ class LeaseKeeper {
   /// The call that had its receipt has been answered.
   void answered(Task& task, queue::ExtendResult&& result, SteadyTime now, StepEffects& effects);
   void lose(Task& task, StepEffects& effects);
+  /// Ends all of these as lost; what is in a settle call is told by its answer.
+  template <typename Which>
+  void lose_all(Which which, StepEffects& effects);
 
   InFlightTable& in_flight_;
   Dispatcher& dispatcher_;

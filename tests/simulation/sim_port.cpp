@@ -69,7 +69,7 @@ SimPort::SimPort(World& world, Truth::Host host)
       operator_(*world.backend.outside().open_operator(address().queue)) {
   if (world.keys) {
     keys_.push_back(std::make_unique<Keys>(world, *world.backend.queues_of(host).open_keys(address().queue)));
-    asker_.emplace(keys_, work::MessageKey(*world.keys), kJob, world.clock);
+    asker_.emplace(work::KeyCall{keys_, work::MessageKey(*world.keys), kJob, world.clock});
   }
 }
 

@@ -165,30 +165,29 @@ TEST(Disposition, WhatNeverBeganStaysAsItsRecordSays) {
   EXPECT_EQ(kept.failure.failed_at, WallTime{});
 }
 
-TEST(Account, EveryClaimEndsOnce) {
-  Account ledger;
-  ledger.claimed(10);
+TEST(LedgerSnapshot, EveryClaimEndsOnce) {
+  LedgerSnapshot ledger;
+  ledger.claimed = 10;
   for (std::size_t i = 0; i < kEndings; ++i) {
-    ledger.ended(static_cast<Ending>(i));
+    ledger.end(static_cast<Ending>(i));
   }
-  EXPECT_EQ(ledger.open(), 3U);
-  EXPECT_EQ(ledger.snapshot().in_flight(), 3U);
+  EXPECT_EQ(ledger.in_flight(), 3U);
   ledger.close();
-  const LedgerSnapshot closed = ledger.snapshot();
+  const LedgerSnapshot closed = ledger;
   EXPECT_EQ(closed.stranded, 3U);
   EXPECT_EQ(closed.in_flight(), 0U);
   EXPECT_EQ(closed.claimed, closed.ended() + closed.stranded);
   ledger.close();
-  EXPECT_EQ(ledger.snapshot(), closed);
+  EXPECT_EQ(ledger, closed);
 }
 
-TEST(Account, SnapshotsAddUp) {
-  Account ledger;
-  ledger.claimed(3);
-  ledger.ended(Ending::done);
-  ledger.ended(Ending::lost);
-  LedgerSnapshot total = ledger.snapshot();
-  total += ledger.snapshot();
+TEST(LedgerSnapshot, CountsAddUp) {
+  LedgerSnapshot ledger;
+  ledger.claimed = 3;
+  ledger.end(Ending::done);
+  ledger.end(Ending::lost);
+  LedgerSnapshot total = ledger;
+  total += ledger;
   EXPECT_EQ(total.claimed, 6U);
   EXPECT_EQ(total.done, 2U);
   EXPECT_EQ(total.lost, 2U);

@@ -364,7 +364,7 @@ TEST(IdempotencyGateTest, EachQueueOfAJobIsAskedForItsOwnKeys) {
     (*queues.open_sender(queue))->send({&made, 1}, Deadline::never());
     keys.push_back(*queues.open_keys(queue));
   }
-  KeyCall call(keys, MessageKey(by_attribute()), "pay", clock);
+  KeyCall call{keys, MessageKey(by_attribute()), "pay", clock};
   std::deque<Task> tasks(3);
   IdempotencyGate::Order order;
   order.hold_for = 60s;

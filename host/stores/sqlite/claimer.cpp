@@ -1,7 +1,6 @@
 #include "host/stores/sqlite/claimer.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "base/guard.hpp"
@@ -44,14 +43,11 @@ Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lea
   if (request.max == 0) {
     return claimed;
   }
-  if (request.suspects) {
-    claimed.deliveries = claim_suspect(half, lease, request.counts);
+  if (auto suspect = request.suspects ? claim_suspect(half, lease, request.counts) : std::nullopt) {
+    claimed.deliveries.push_back(std::move(*suspect));
   }
   if (claimed.deliveries.empty() || !SLUICE_GUARD(suspect_alone)) {
-    std::vector<Delivery> suspects;
-    suspects.swap(claimed.deliveries);
     whole = claim_ready(half, request, lease, claimed.deliveries) && whole;
-    std::move(suspects.begin(), suspects.end(), std::back_inserter(claimed.deliveries));
   } else {
     advance(half, claimed.deliveries, 0);
     whole = whole && !ready_.any_ready(half, lease.now);
@@ -165,42 +161,34 @@ void Claimer::advance(std::int64_t half, const std::vector<Delivery>& claimed, s
   for (; groups_.kept(half) == Kept::fair && from < claimed.size(); ++from) {
     const Delivery& delivery = claimed[from];
     if (const std::int64_t group = groups_.group_of(half, delivery.message.group); group != 0) {
-      groups_.claimed(half, group, delivery.receipt.locator);
+      groups_.gone(half, group, delivery.receipt.locator);
     }
   }
 }
 
-std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lease, bool counts) {
-  std::vector<Delivery> claimed;
+std::optional<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lease, bool counts) {
   const std::int64_t range = suspect_half(half);
-  while (claimed.empty()) {
-    const auto place = ready_.first(range, lease.now);
-    if (!place) {
-      break;
-    }
+  while (const auto place = ready_.first(range, lease.now)) {
     if (const auto ready = ready_.first(half, lease.now); ready && *ready < *place) {
       break;
     }
     const auto before = records_.find(place->second);
-    suspect_.bind(place->second);
-    auto delivery = suspect_.row() ? read_delivery(suspect_, lease) : std::nullopt;
-    suspect_.reset();
+    auto delivery = suspect_.bind(place->second).only([&] { return read_delivery(suspect_, lease); });
+    ready_.take(range, *place);
     if (!delivery || !before) {
-      set_aside(place->second, lease.now);
       // Also where there is no record to it: each round takes one away.
-      ready_.take(range, *place);
+      set_aside(place->second, lease.now);
       continue;
     }
     delivery->suspect = true;
     delivery->message.attempt = core::receives_when_claimed(before->state, counts);
-    ready_.take(range, *place);
     lease_suspect_
         .bind(place->second, stored(lease.until), stored(lease.now), std::int64_t{delivery->message.attempt},
               std::int64_t{core::kSuspect})
         .run();
-    claimed.push_back(std::move(*delivery));
+    return delivery;
   }
-  return claimed;
+  return std::nullopt;
 }
 
 void Claimer::set_aside(std::int64_t seq, WallTime now) {

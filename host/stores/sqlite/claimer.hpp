@@ -52,7 +52,7 @@ class Claimer {
   /// The groups of what was claimed offer their next ones, where they do not wait for it.
   void advance(std::int64_t half, const std::vector<Delivery>& claimed, std::size_t from);
   /// Nothing when the oldest is none, or there is none at all.
-  std::vector<Delivery> claim_suspect(std::int64_t half, const Lease& lease, bool counts);
+  std::optional<Delivery> claim_suspect(std::int64_t half, const Lease& lease, bool counts);
   /// Hides records for good that only a foreign hand can have written so: they must not stop the queue, nor look as if
   /// they could be claimed.
   void set_aside(std::int64_t seq, WallTime now);

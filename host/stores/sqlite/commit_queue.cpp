@@ -75,10 +75,9 @@ void Checkpointer::serve(const std::stop_token& stop) {
 
 Connection::Written Checkpointer::write() {
   const MutexLock lock(connection_mutex_);
-  const Connection::Written written = connection_->checkpoint();
-  // What is committed lies safe in the log. If there is something wrong with the file, the next commit tells.
-  connection_->clear();
-  return written;
+  // If there is something wrong with the file, the next commit tells.
+  const auto written = connection_->checkpoint();
+  return written ? *written : Connection::Written();
 }
 
 void Checkpointer::judge(const Connection::Written& written) {
@@ -99,21 +98,14 @@ void Checkpointer::judge(const Connection::Written& written) {
 
 void Checkpointer::write_and_empty() {
   const MutexLock lock(connection_mutex_);
-  connection_->checkpoint();
-  connection_->clear();
+  static_cast<void>(connection_->checkpoint());
   connection_->empty_log();
 }
 
 Result<void> Checkpointer::write_all() {
   const MutexLock lock(connection_mutex_);
-  const Connection::Written written = connection_->checkpoint();
-  const bool failed = connection_->failed();
-  const Error error = connection_->failure();
-  connection_->clear();
-  if (failed) {
-    return error;
-  }
-  if (written.log_pages < 0 || written.pages < written.log_pages) {
+  SLUICE_TRY(written, connection_->checkpoint());
+  if (written->log_pages < 0 || written->pages < written->log_pages) {
     return Error(ErrorCode::unavailable,
                  "the log of store \"" + path_ +
                      "\" could not be flushed, and cannot be written to the file while another process reads an old "
@@ -153,16 +145,12 @@ void Flusher::serve(const std::stop_token& stop) {
 }
 
 std::optional<Error> Flusher::flush_now() {
-  if (auto there = file_.check(); !there) {
-    return Error(ErrorCode::unknown_outcome, there.error().message());
+  auto flushed = file_.check();
+  if (flushed) {
+    flushed = failed_before_ && SLUICE_GUARD(sqlite_failed_flush) ? checkpointer_.write_all() : file_.flush_log();
+    failed_before_ = !flushed;
   }
-  const auto flushed =
-      failed_before_ && SLUICE_GUARD(sqlite_failed_flush) ? checkpointer_.write_all() : file_.flush_log();
-  failed_before_ = !flushed;
-  if (!flushed) {
-    return Error(ErrorCode::unknown_outcome, flushed.error().message());
-  }
-  return std::nullopt;
+  return flushed ? std::nullopt : std::optional(Error(ErrorCode::unknown_outcome, flushed.error().message()));
 }
 
 CommitQueue::CommitQueue(const Clock& clock, const Tools& tools, Hooks hooks)
@@ -310,13 +298,7 @@ CommitQueue::Outcomes CommitQueue::write_each(const Group& group) {
       break;
     }
     std::optional<Error> error = still_wanted(*request) ? begin() : left_behind();
-    if (!error) {
-      hooks_.begin();
-      request->task.work();
-      hooks_.finish();
-      error = commit();
-    }
-    outcomes.push_back(std::move(error));
+    outcomes.push_back(error ? std::move(error) : write({request}).front());
   }
   return outcomes;
 }
@@ -345,12 +327,12 @@ std::optional<Error> CommitQueue::commit() {
 }
 
 std::optional<Error> CommitQueue::failure() {
-  if (!tools_.connection.failed()) {
+  const Result<void> state = tools_.connection.state();
+  if (state) {
     return std::nullopt;
   }
-  Error error = tools_.connection.failure();
   roll_back();
-  return error;
+  return state.error();
 }
 
 void CommitQueue::roll_back() {
@@ -441,9 +423,8 @@ void CommitQueue::fail_waiting(const Error& error) {
 void CommitQueue::checkpoint() {
   if (tools_.checkpointer.log_has(tools_.connection.log_pages()) && SLUICE_GUARD(checkpoint_restart)) {
     const Turn turn(tools_.lock_file);
-    tools_.connection.checkpoint();
-    // What is committed lies safe in the log. If there is something wrong with the file, the next commit tells.
-    tools_.connection.clear();
+    // If there is something wrong with the file, the next commit tells.
+    static_cast<void>(tools_.connection.checkpoint());
   }
 }
 

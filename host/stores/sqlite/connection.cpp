@@ -122,30 +122,37 @@ Error explain(int code, int system_errno, const std::string& text, const std::st
 
 Error explain_system(int system_errno, const std::string& path) { return cannot_read_or_write(system_errno, {}, path); }
 
-Connection::~Connection() {
-  if (handle_ != nullptr) {
-    sqlite3_close_v2(handle_);
-  }
+void HandleEnd::operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
+void HandleEnd::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+int prepare(sqlite3* connection, std::string_view sql, StatementHandle& statement, const char** rest) {
+  sqlite3_stmt* prepared = nullptr;
+  const int code = sqlite3_prepare_v3(connection, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
+                                      &prepared, rest);
+  statement.reset(prepared);
+  return code;
 }
 
 Result<void> Connection::open(Access access) {
   const int flags = flags_of(access) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE;
   const std::string name =
       access == Access::read_alone ? "file://" + percent_encoded(path_, "/") + "?immutable=1" : path_;
-  const int code = sqlite3_open_v2(name.c_str(), &handle_, flags, nullptr);
+  sqlite3* opened = nullptr;
+  const int code = sqlite3_open_v2(name.c_str(), &opened, flags, nullptr);
+  handle_.reset(opened);
   if (code != SQLITE_OK) {
     fail_with(code);
-    return failure();
+    return state();
   }
-  sqlite3_busy_handler(handle_, &Connection::on_busy, this);
+  sqlite3_busy_handler(handle_.get(), &Connection::on_busy, this);
   // In place of SQLite's own, which would checkpoint within a commit.
-  sqlite3_wal_hook(handle_, &Connection::on_commit, this);
+  sqlite3_wal_hook(handle_.get(), &Connection::on_commit, this);
   // A damaged or hostile file must not reach further than its own bytes.
-  sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   // Debian's SQLite has both.
-  sqlite3_db_config(handle_, SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0, nullptr);
-  sqlite3_db_config(handle_, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0, nullptr);
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
   return {};
 }
 
@@ -154,7 +161,7 @@ void Connection::execute(const char* sql) {
     return;
   }
   errno = 0;
-  const int code = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr);
+  const int code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) {
     fail_with(code);
   }
@@ -176,25 +183,24 @@ void Connection::fail(Error error) {
   }
 }
 
-void Connection::fail_with(int code) {
+Error Connection::error_of(int code) const {
   const int last_errno = errno;
-  const std::string text = handle_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle_);
+  const std::string text = handle_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle_.get());
   // SQLite keeps the errno of a failed open, but not that of a failed commit.
-  const int kept_errno = handle_ == nullptr ? 0 : sqlite3_system_errno(handle_);
+  const int kept_errno = handle_ == nullptr ? 0 : sqlite3_system_errno(handle_.get());
   // A schema that cannot be read is damaged to SQLite, and only the last errno tells why.
   const bool damaged = (code & 0xFF) == SQLITE_CORRUPT;
   const int system_errno = kept_errno != 0 && !damaged ? kept_errno : last_errno;
   if ((code & 0xFF) == SQLITE_BUSY && lock_limit_ != SteadyTime::min()) {
-    fail(Error(ErrorCode::timeout, "the deadline passed while another process held the lock on store \"" + path_ +
-                                       "\"; try again, or see who has it open with: fuser FILE"));
-    return;
+    return {ErrorCode::timeout, "the deadline passed while another process held the lock on store \"" + path_ +
+                                    "\"; try again, or see who has it open with: fuser FILE"};
   }
-  fail(explain(code, system_errno, text, path_));
+  return explain(code, system_errno, text, path_);
 }
 
 void Connection::interrupt_when(std::function<bool()> passed) {
   passed_ = std::move(passed);
-  sqlite3_progress_handler(handle_, kProgressSteps, passed_ ? &Connection::on_progress : nullptr, this);
+  sqlite3_progress_handler(handle_.get(), kProgressSteps, passed_ ? &Connection::on_progress : nullptr, this);
 }
 
 int Connection::on_busy(void* self, int tries) {
@@ -223,49 +229,42 @@ int Connection::on_commit(void* self, sqlite3* /*handle*/, const char* /*schema*
   return SQLITE_OK;
 }
 
-Connection::Written Connection::checkpoint() {
+Result<Connection::Written> Connection::checkpoint() {
   int log_pages = -1;
   int pages = -1;
   errno = 0;
-  const int code = sqlite3_wal_checkpoint_v2(handle_, "main", SQLITE_CHECKPOINT_PASSIVE, &log_pages, &pages);
-  if (code == SQLITE_OK) {
-    return {log_pages, pages};
+  const int code = sqlite3_wal_checkpoint_v2(handle_.get(), "main", SQLITE_CHECKPOINT_PASSIVE, &log_pages, &pages);
+  if (code == SQLITE_OK || (code & 0xFF) == SQLITE_BUSY) {
+    return code == SQLITE_OK ? Written{log_pages, pages} : Written();
   }
-  if ((code & 0xFF) != SQLITE_BUSY) {
-    fail_with(code);
-  }
-  return {};
+  return error_of(code);
 }
 
 void Connection::empty_log() {
-  sqlite3_wal_checkpoint_v2(handle_, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  sqlite3_wal_checkpoint_v2(handle_.get(), "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
 }
 
-std::int64_t Connection::changes() const { return sqlite3_changes64(handle_); }
-std::int64_t Connection::last_row() const { return sqlite3_last_insert_rowid(handle_); }
-bool Connection::in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
-bool Connection::read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }
+std::int64_t Connection::changes() const { return sqlite3_changes64(handle_.get()); }
+std::int64_t Connection::last_row() const { return sqlite3_last_insert_rowid(handle_.get()); }
+bool Connection::in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
+bool Connection::read_only() const { return sqlite3_db_readonly(handle_.get(), "main") == 1; }
 
 Statement::Statement(Connection& connection, std::string_view sql) : connection_(connection) {
   if (connection_.failed()) {
     return;
   }
   errno = 0;
-  const int code = sqlite3_prepare_v3(connection_.handle_, sql.data(), static_cast<int>(sql.size()),
-                                      SQLITE_PREPARE_PERSISTENT, &handle_, nullptr);
-  if (code != SQLITE_OK) {
+  if (const int code = prepare(connection_.handle_.get(), sql, handle_); code != SQLITE_OK) {
     connection_.fail_with(code);
   }
 }
-
-Statement::~Statement() { sqlite3_finalize(handle_); }
 
 bool Statement::row() {
   if (connection_.failed()) {
     return false;
   }
   errno = 0;
-  const int code = sqlite3_step(handle_);
+  const int code = sqlite3_step(handle_.get());
   if (code == SQLITE_ROW) {
     return true;
   }
@@ -288,38 +287,39 @@ std::optional<std::int64_t> Statement::only() {
 
 void Statement::reset() {
   // The code that it returns is that of the last step, which `row` has reported.
-  sqlite3_reset(handle_);
+  sqlite3_reset(handle_.get());
 }
 
-std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_, column); }
-bool Statement::is_null(int column) const { return sqlite3_column_type(handle_, column) == SQLITE_NULL; }
+std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
+bool Statement::is_null(int column) const { return sqlite3_column_type(handle_.get(), column) == SQLITE_NULL; }
 
 std::string_view Statement::bytes(int column) const {
-  const auto* bytes = static_cast<const char*>(sqlite3_column_blob(handle_, column));
-  return bytes == nullptr ? std::string_view()
-                          : std::string_view(bytes, static_cast<std::size_t>(sqlite3_column_bytes(handle_, column)));
+  const auto* bytes = static_cast<const char*>(sqlite3_column_blob(handle_.get(), column));
+  return bytes == nullptr
+             ? std::string_view()
+             : std::string_view(bytes, static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column)));
 }
 
 std::optional<std::int64_t> Statement::optional_integer(int column) const {
   return is_null(column) ? std::nullopt : std::optional<std::int64_t>(integer(column));
 }
 
-void Statement::bind_one(int index, std::int64_t value) { sqlite3_bind_int64(handle_, index, value); }
+void Statement::bind_one(int index, std::int64_t value) { sqlite3_bind_int64(handle_.get(), index, value); }
 
 void Statement::bind_one(int index, std::string_view text) {
   const char* data = text.data() == nullptr ? "" : text.data();
-  if (sqlite3_bind_text64(handle_, index, data, text.size(), SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK) {
+  if (sqlite3_bind_text64(handle_.get(), index, data, text.size(), SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK) {
     connection_.fail_with(SQLITE_TOOBIG);
   }
 }
 
 void Statement::bind_one(int index, const Blob& blob) {
   const char* data = blob.bytes.data() == nullptr ? "" : blob.bytes.data();
-  if (sqlite3_bind_blob64(handle_, index, data, blob.bytes.size(), SQLITE_STATIC) != SQLITE_OK) {
+  if (sqlite3_bind_blob64(handle_.get(), index, data, blob.bytes.size(), SQLITE_STATIC) != SQLITE_OK) {
     connection_.fail_with(SQLITE_TOOBIG);
   }
 }
 
-void Statement::bind_one(int index, std::nullopt_t) { sqlite3_bind_null(handle_, index); }
+void Statement::bind_one(int index, std::nullopt_t) { sqlite3_bind_null(handle_.get(), index); }
 
 }  // namespace sluice::queue::sqlite

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,16 @@ struct sqlite3_stmt;
 
 namespace sluice::queue::sqlite {
 
+/// SQLite's own objects, as resources.
+struct HandleEnd {
+  void operator()(sqlite3* connection) const;
+  void operator()(sqlite3_stmt* statement) const;
+};
+using ConnectionHandle = std::unique_ptr<sqlite3, HandleEnd>;
+using StatementHandle = std::unique_ptr<sqlite3_stmt, HandleEnd>;
+/// Prepares it for many runs. What is left of the text is behind `rest`, which may be null. SQLite's code.
+int prepare(sqlite3* connection, std::string_view sql, StatementHandle& statement, const char** rest = nullptr);
+
 /// Bytes that are stored as a BLOB; a plain string_view is stored as TEXT.
 struct Blob {
   std::string_view bytes;
@@ -27,7 +38,6 @@ struct Blob {
 class Connection {
  public:
   explicit Connection(std::string path) : path_(std::move(path)) {}
-  ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
@@ -46,7 +56,8 @@ class Connection {
   std::string text(const char* sql);
 
   bool failed() const { return failure_.has_value(); }
-  Error failure() const { return failure_.value_or(Error()); }
+  /// Its failure, if it has failed.
+  Result<void> state() const { return failure_ ? Result<void>(*failure_) : Result<void>(); }
   void clear() { failure_.reset(); }
   void fail(Error error);
 
@@ -66,8 +77,9 @@ class Connection {
     std::int64_t log_pages = -1;
     std::int64_t pages = -1;
   };
-  /// Writes pages from the log to their places in the file, as far as can be done without waiting for anybody.
-  Written checkpoint();
+  /// Writes pages from the log to their places in the file, as far as can be done without waiting for anybody. The
+  /// connection does not fail by it: what is committed lies safe in the log.
+  Result<Written> checkpoint();
   /// Empties the log once all of it is written, where nobody reads from it.
   void empty_log();
 
@@ -85,10 +97,11 @@ class Connection {
   static int on_busy(void* self, int tries);
   static int on_progress(void* self);
   static int on_commit(void* self, sqlite3* handle, const char* schema, int pages);
-  void fail_with(int code);
+  void fail_with(int code) { fail(error_of(code)); }
+  Error error_of(int code) const;
 
   const std::string path_;
-  sqlite3* handle_ = nullptr;
+  ConnectionHandle handle_;
   std::optional<Error> failure_;
   SteadyTime lock_limit_ = SteadyTime::min();
   std::int64_t log_pages_ = 0;
@@ -102,9 +115,6 @@ class Connection {
 class Statement {
  public:
   Statement(Connection& connection, std::string_view sql);
-  ~Statement();
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
 
   /// Binds ?1, ?2, ... Text and blobs are borrowed until the next reset.
   template <typename... Values>
@@ -157,7 +167,7 @@ class Statement {
   }
 
   Connection& connection_;
-  sqlite3_stmt* handle_ = nullptr;
+  StatementHandle handle_;
 };
 
 /// What a failed SQLite call means to a user: the code to branch on and one line with the mend.

@@ -42,9 +42,10 @@ bool EffectWriter::Course::goes_on(const Error& error) {
   return true;
 }
 
-EffectWriter::Course EffectWriter::Course::next() const {
-  return {
-      .most = most == 0 ? 1 : std::min(most * 2, kMany), .file_is_sound = file_is_sound || most == 0, .apart = apart};
+void EffectWriter::Course::committed() {
+  file_is_sound = file_is_sound || most == 0;
+  most = most == 0 ? 1 : std::min(most * 2, kMany);
+  todo = std::exchange(left, {});
 }
 
 void EffectWriter::begin() { begun_at_ = machine_now(); }
@@ -58,7 +59,7 @@ void EffectWriter::settle(std::int64_t half, std::span<const Completion> complet
                           Course& course, WallTime now) {
   const Batch batch{half, completions, results, course, now};
   with_effects_.clear();
-  for (std::size_t i = 0; i < completions.size(); ++i) {
+  for (const std::size_t i : course.todo) {
     results[i] = {};
     if (!completions[i].effects) {
       results[i].status = parts_.records.settle(half, completions[i], now);

@@ -43,6 +43,7 @@ class EffectWriter {
   /// How far a call has come that may take several transactions: everybody else waits for one, so that it takes no more
   /// completions once it has lasted, and what makes one fail is to be found. By the completions' index in the call.
   struct Course {
+    std::vector<std::size_t> todo{};  ///< what the next transaction begins with, in order
     /// Not to be tried again, and refused for this: their statements make SQLite end the whole transaction, or nothing
     /// with them in it can be committed.
     std::map<std::size_t, Error> barred{};
@@ -52,22 +53,22 @@ class EffectWriter {
     bool apart = false;          ///< one was refused: each has a savepoint of its own from then on
 
     // Of the last transaction.
-    std::vector<std::size_t> left{};  ///< not come to
+    std::vector<std::size_t> left{};  ///< of `todo`, not come to
     std::size_t begun = 0;            ///< completions with effects
     std::size_t last_begun = 0;       ///< which that was
 
     static constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max() / 2;
     /// After a transaction that failed: whether another one, of the same completions, may go through.
     bool goes_on(const Error& error);
-    /// After one that was committed: for those that are left.
-    Course next() const;
+    /// After one that was committed: goes on with those that are left.
+    void committed();
   };
 
   /// At the start of each transaction.
   void begin();
 
-  /// Sets each result, of completions without effects too; of those that are left it is `failed`. The connection fails
-  /// where `course` has more to say.
+  /// Sets the result of each that is to do, without effects too; of those that are left it is `failed`. The connection
+  /// fails where `course` has more to say.
   void settle(std::int64_t half, std::span<const Completion> completions, std::span<SettleResult> results,
               Course& course, WallTime now);
 

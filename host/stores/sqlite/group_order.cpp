@@ -195,23 +195,12 @@ void GroupOrder::change(const MessageRecord* before, const MessageRecord* after)
   }
 }
 
-void GroupOrder::end(std::int64_t half, std::int64_t group, std::int64_t seq) {
-  if (kept(half) == Kept::fair) {
-    return;
-  }
+void GroupOrder::gone(std::int64_t half, std::int64_t group, std::int64_t seq) {
   update(half, group, {}, [seq](Group& now) {
     if (now.head == seq) {
       now.head.reset();
     } else {
       now.hold_one_less();
-    }
-  });
-}
-
-void GroupOrder::claimed(std::int64_t half, std::int64_t group, std::int64_t seq) {
-  update(half, group, {}, [seq](Group& now) {
-    if (now.head == seq) {
-      now.head.reset();
     }
   });
 }

@@ -60,10 +60,9 @@ class GroupOrder {
   /// A message stands otherwise than before; null: it was not there, or is there no more. Those without a group are
   /// left out by the caller.
   void change(const MessageRecord* before, const MessageRecord* after);
-  /// A message of the group that was in flight has gone.
-  void end(std::int64_t half, std::int64_t group, std::int64_t seq);
-  /// The head was handed out; for a half that gives turns only.
-  void claimed(std::int64_t half, std::int64_t group, std::int64_t seq);
+  /// A message that the group waited for has gone: where its order is kept, one that was in flight; where it is given
+  /// turns only, the head that was handed out.
+  void gone(std::int64_t half, std::int64_t group, std::int64_t seq);
   /// A message is sent to the group and put in its place, at a time that is never before that of the one sent before
   /// it; returned.
   std::int64_t arrive(std::int64_t half, std::int64_t group, const Place& place);

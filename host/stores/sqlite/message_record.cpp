@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "base/fnv1a.hpp"
@@ -33,6 +35,56 @@ std::optional<std::string_view> read(std::string_view& in) {
   const std::string_view text = in.substr(start, size);
   in.remove_prefix(start + size + 1);
   return text;
+}
+
+/// The fields of a failure, and of an attempt before it, in the order in which they are stored.
+template <typename Stored>
+auto fields_of(Stored& of) {
+  if constexpr (std::is_same_v<std::remove_const_t<Stored>, Failure>) {
+    return std::tie(of.error, of.handler, of.host, of.attempts, of.failed_at, of.wait, of.took);
+  } else {
+    return std::tie(of.error, of.host, of.attempt, of.wait, of.took, of.failed_at);
+  }
+}
+
+std::string text_of(std::uint32_t number) { return std::to_string(number); }
+std::string text_of(Duration span) { return std::to_string(span.count()); }
+std::string text_of(WallTime time) { return std::to_string(stored(time)); }
+
+/// Texts are cut to `limit`.
+template <typename Stored>
+void write_fields(std::string& out, const Stored& of, std::size_t limit) {
+  const auto one = [&](const auto& field) {
+    if constexpr (std::is_same_v<decltype(field), const std::string&>) {
+      write(out, cut_utf8(field, limit));
+    } else {
+      write(out, text_of(field));
+    }
+  };
+  std::apply([&](const auto&... fields) { (one(fields), ...); }, fields_of(of));
+}
+
+template <typename Value>
+bool read_field(std::string_view& in, Value& value) {
+  const auto text = read(in);
+  if constexpr (std::is_same_v<Value, std::string>) {
+    value = text.value_or(std::string_view());
+    return text.has_value();
+  } else {
+    using Number = std::conditional_t<std::is_integral_v<Value>, Value, Duration::rep>;
+    const auto number = text ? parse_number<Number>(*text) : std::nullopt;
+    if constexpr (std::is_integral_v<Value>) {
+      value = number.value_or(0);
+    } else {
+      value = Value(Duration(number.value_or(0)));
+    }
+    return number.has_value();
+  }
+}
+
+template <typename Stored>
+bool read_fields(std::string_view& in, Stored& of) {
+  return std::apply([&](auto&... fields) { return (read_field(in, fields) && ...); }, fields_of(of));
 }
 
 /// A positive number from any.
@@ -69,71 +121,22 @@ std::optional<Attributes> decode_attributes(std::string_view bytes) {
 
 std::string encode_failure(const Failure& failure) {
   std::string out;
-  write(out, cut_utf8(failure.error, kErrorLimit));
-  write(out, cut_utf8(failure.handler, kErrorLimit));
-  write(out, cut_utf8(failure.host, kErrorLimit));
-  write(out, std::to_string(failure.attempts));
-  write(out, std::to_string(failure.failed_at.time_since_epoch().count()));
-  write(out, std::to_string(failure.wait.count()));
-  write(out, std::to_string(failure.took.count()));
+  write_fields(out, failure, kErrorLimit);
   for (const FailedAttempt& attempt : failure.earlier) {
-    write(out, cut_utf8(attempt.error, kEarlierErrorLimit));
-    write(out, cut_utf8(attempt.host, kEarlierErrorLimit));
-    write(out, std::to_string(attempt.attempt));
-    write(out, std::to_string(attempt.wait.count()));
-    write(out, std::to_string(attempt.took.count()));
-    write(out, std::to_string(attempt.failed_at.time_since_epoch().count()));
+    write_fields(out, attempt, kEarlierErrorLimit);
   }
   return out;
 }
 
 Failure decode_failure(std::string_view bytes) {
   Failure failure;
-  if (bytes.empty()) {
-    return failure;
-  }
-  bool good = true;
-  const auto text = [&](std::string& target) {
-    const auto found = good ? read(bytes) : std::nullopt;
-    good = found.has_value();
-    target = found.value_or(std::string_view());
-  };
-  const auto number = [&](auto& target) {
-    const auto found = good ? read(bytes) : std::nullopt;
-    const auto value = found ? parse_number<std::decay_t<decltype(target)>>(*found) : std::nullopt;
-    good = value.has_value();
-    target = value.value_or(target);
-  };
-  const auto span = [&](Duration& target) {
-    Duration::rep count = 0;
-    number(count);
-    target = Duration(good ? count : 0);
-  };
-  Duration failed_at{};
-  text(failure.error);
-  text(failure.handler);
-  text(failure.host);
-  number(failure.attempts);
-  span(failed_at);
-  failure.failed_at = WallTime(failed_at);
-  span(failure.wait);
-  span(failure.took);
-  if (!good) {
+  if (!bytes.empty() && !read_fields(bytes, failure)) {
     return {.error = "(the stored reason cannot be read)", .handler = {}, .host = {}};
   }
-  while (!bytes.empty() && failure.earlier.size() < kEarlierFailures) {
-    FailedAttempt attempt;
-    text(attempt.error);
-    text(attempt.host);
-    number(attempt.attempt);
-    span(attempt.wait);
-    span(attempt.took);
-    span(failed_at);
-    attempt.failed_at = WallTime(failed_at);
-    if (!good) {
-      break;  // What cannot be read of them is left out.
-    }
-    failure.earlier.push_back(std::move(attempt));
+  // What cannot be read of the earlier ones is left out.
+  FailedAttempt attempt;
+  while (!bytes.empty() && failure.earlier.size() < kEarlierFailures && read_fields(bytes, attempt)) {
+    failure.earlier.push_back(attempt);
   }
   return failure;
 }

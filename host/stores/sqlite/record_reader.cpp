@@ -149,12 +149,11 @@ QueueOverview RecordReader::overview(std::int64_t half, std::size_t ids, std::si
   return seen;
 }
 
-ReadThread::ReadThread(const Clock& clock, const StoreFile& file, Open open, std::unique_ptr<Connection> opened)
+ReadThread::ReadThread(const Clock& clock, const StoreFile& file, std::unique_ptr<Connection> connection)
     : clock_(clock),
       file_(file),
-      open_(std::move(open)),
-      connection_(std::move(opened)),
-      reader_(connection_ ? std::make_unique<RecordReader>(*connection_) : nullptr),
+      connection_(std::move(connection)),
+      reader_(*connection_),
       thread_([this](const std::stop_token& stop) { serve(stop); }) {}
 
 Result<void> ReadThread::run(Work work, Deadline deadline) {
@@ -168,14 +167,11 @@ Result<void> ReadThread::run(Work work, Deadline deadline) {
   const MutexLock lock(mutex_);
   waiting_.push_back(request);
   work_there_.notify_one();
-  if (!request->changed.wait_until(mutex_, limit, [&request] { return request->done; })) {
+  if (!request->changed.wait_until(mutex_, limit, [&request] { return request->outcome.has_value(); })) {
     std::erase(waiting_, request);
     return too_late();
   }
-  if (request->error) {
-    return *request->error;
-  }
-  return {};
+  return *request->outcome;
 }
 
 void ReadThread::serve(const std::stop_token& stop) {
@@ -189,49 +185,31 @@ void ReadThread::serve(const std::stop_token& stop) {
       request = waiting_.front();
       waiting_.pop_front();
     }
-    auto error = read(*request);
+    auto outcome = read(*request);
     const MutexLock lock(mutex_);
-    request->error = std::move(error);
-    request->done = true;
+    request->outcome = std::move(outcome);
     request->changed.notify_one();
   }
 }
 
-std::optional<Error> ReadThread::read(const Request& request) {
+Result<void> ReadThread::read(const Request& request) {
   const auto passed = [this, &request] { return request.deadline.passed(clock_.steady_now()); };
   if (passed()) {
     return too_late();
   }
   SLUICE_PASS_ON(file_.check());
-  SLUICE_PASS_ON(open());
   connection_->wait_for_locks_until(machine_after(request.deadline.left(clock_.steady_now())));
   connection_->interrupt_when(passed);
   connection_->execute("BEGIN");
-  request.work(*reader_);
-  std::optional<Error> error;
-  if (connection_->failed()) {
-    error = connection_->failure();
-  }
+  request.work(reader_);
+  Result<void> outcome = connection_->state();
   connection_->clear();
   connection_->interrupt_when({});
   if (connection_->in_transaction()) {
     connection_->execute("COMMIT");
     connection_->clear();
   }
-  return error;
-}
-
-Result<void> ReadThread::open() {
-  if (!connection_) {
-    SLUICE_TRY(opened, open_());
-    auto reader = std::make_unique<RecordReader>(**opened);
-    if ((*opened)->failed()) {
-      return (*opened)->failure();
-    }
-    connection_ = std::move(*opened);
-    reader_ = std::move(reader);
-  }
-  return {};
+  return outcome;
 }
 
 }  // namespace sluice::queue::sqlite

@@ -77,11 +77,8 @@ class ReadThread {
  public:
   /// On its thread, on one state of the file. It owns what it touches, for its caller may have left.
   using Work = std::function<void(RecordReader&)>;
-  /// Gives the connection, on its thread, when it is first needed, unless there is one; called again where it
-  /// has failed.
-  using Open = std::function<Result<std::unique_ptr<Connection>>()>;
 
-  ReadThread(const Clock& clock, const StoreFile& file, Open open, std::unique_ptr<Connection> opened = nullptr);
+  ReadThread(const Clock& clock, const StoreFile& file, std::unique_ptr<Connection> connection);
 
   Result<void> run(Work work, Deadline deadline);
   void request_stop() { thread_.request_stop(); }
@@ -92,23 +89,20 @@ class ReadThread {
     Work work;
     Deadline deadline = Deadline::never();
     // Guarded by mutex_ of the reads.
-    bool done = false;
-    std::optional<Error> error;
+    std::optional<Result<void>> outcome;  ///< once it is done
     Condition changed;
   };
 
   void serve(const std::stop_token& stop);
-  std::optional<Error> read(const Request& request);
-  Result<void> open();
+  Result<void> read(const Request& request);
 
   // Fixed after construction.
   const Clock& clock_;
   const StoreFile& file_;
 
   // Touched only by its thread.
-  const Open open_;
-  std::unique_ptr<Connection> connection_;
-  std::unique_ptr<RecordReader> reader_;
+  const std::unique_ptr<Connection> connection_;
+  RecordReader reader_;
 
   Mutex mutex_;
   Condition work_there_;

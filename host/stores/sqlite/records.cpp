@@ -78,7 +78,7 @@ std::optional<MessageRecord> Records::held(std::int64_t half, const Receipt& rec
 
 bool Records::remove_leased(std::int64_t half, const Receipt& receipt) {
   std::int64_t group = 0;
-  if (groups_.tracks(half)) {
+  if (const Kept kept = groups_.kept(half); kept == Kept::group || kept == Kept::queue) {
     group = group_.bind(receipt.locator).only([&] { return groups_.group_of(half, group_.bytes(0)); }).value_or(0);
   }
   if (remove_leased_.bind(receipt.locator, std::string_view(receipt.id), receipt.version, half).run() != 1) {
@@ -86,7 +86,7 @@ bool Records::remove_leased(std::int64_t half, const Receipt& receipt) {
   }
   tally_.add(half, -1);
   if (group != 0) {
-    groups_.end(half, group, receipt.locator);
+    groups_.gone(half, group, receipt.locator);
   }
   if ((half & 1) != 0 && groups_.tracks(half)) {
     groups_.let_go(receipt.locator);
@@ -100,35 +100,34 @@ void Records::settle(std::int64_t half, std::span<const Completion> completions,
   // Messages that were sent one after the other are mostly settled so: one statement for a run of them.
   std::int64_t first = 0;
   std::int64_t last = -1;
+  const auto delete_run = [&] {
+    if (first <= last) {
+      delivery_delete_run_.bind(first, last).run();
+    }
+  };
   for (std::size_t i = 0; i < completions.size(); ++i) {
-    const std::int64_t seq = completions[i].receipt.locator;
-    if (completions[i].action == CompletionAction::remove && remove_leased(half, completions[i].receipt)) {
-      results[i].status = SettleStatus::applied;
+    const Completion& completion = completions[i];
+    const std::int64_t seq = completion.receipt.locator;
+    results[i].status = SettleStatus::applied;
+    if (completion.action == CompletionAction::remove && remove_leased(half, completion.receipt)) {
       if (seq != last + 1) {
-        delivery_delete_run_.bind(first, last).run();
+        delete_run();
         first = seq;
       }
       last = seq;
+    } else if (const auto before = held(half, completion.receipt)) {
+      change(*before, core::end(completion, before->state, now), now);
     } else {
-      results[i].status = settle(half, completions[i], now);
+      results[i].status = SettleStatus::lost;
     }
   }
-  delivery_delete_run_.bind(first, last).run();
+  delete_run();
 }
 
 SettleStatus Records::settle(std::int64_t half, const Completion& completion, WallTime now) {
-  groups_.at(now);
-  const Receipt& receipt = completion.receipt;
-  if (completion.action == CompletionAction::remove && remove_leased(half, receipt)) {
-    delivery_delete_.bind(receipt.locator).run();
-    return SettleStatus::applied;
-  }
-  const auto before = held(half, receipt);
-  if (!before) {
-    return SettleStatus::lost;
-  }
-  change(*before, core::end(completion, before->state, now), now);
-  return SettleStatus::applied;
+  SettleResult result;
+  settle(half, {&completion, 1}, {&result, 1}, now);
+  return result.status;
 }
 
 bool Records::bring_back(std::int64_t half, WallTime now) {

@@ -226,9 +226,7 @@ void bring_up(Connection& connection) {
 
 Result<void> check_schema(Connection& connection, SchemaUse use) {
   const Found found = look(connection);
-  if (connection.failed()) {
-    return connection.failure();
-  }
+  SLUICE_PASS_ON(connection.state());
   if (use == SchemaUse::read && found == Found::empty) {
     return Error(ErrorCode::denied, "store \"" + connection.path() +
                                         "\" is new, and this user cannot write it; open it once as one who can");

@@ -101,9 +101,7 @@ Result<void> SharedStore::open_writer() {
   SLUICE_PASS_ON(await_log());
   SLUICE_TRY(connection, file_.open_writer());
   writer_ = std::make_unique<Writer>(std::move(*connection), options_.max_body_bytes);
-  if (writer_->connection->failed()) {
-    return writer_->connection->failure();
-  }
+  SLUICE_PASS_ON(writer_->connection->state());
   SLUICE_TRY(second, file_.open_checkpointer());
   lock_file_ = StoreLockFile::open(door());
   if (lock_file_) {
@@ -127,10 +125,8 @@ Result<void> SharedStore::open_writer() {
 Result<void> SharedStore::open_reader() {
   SLUICE_TRY(connection, file_.open_reader());
   Connection& opened = **connection;
-  // Opened already: a file that cannot be read is told now.
-  reads_ = std::make_unique<ReadThread>(
-      clock_, file_, [this] { return file_.open_reader(); }, std::move(*connection));
-  return opened.failed() ? Result<void>(opened.failure()) : Result<void>();
+  reads_ = std::make_unique<ReadThread>(clock_, file_, std::move(*connection));
+  return opened.state();
 }
 
 SharedStore::SharedStore(SqliteOptions options, const Clock& clock, Random& random)

@@ -135,6 +135,17 @@ class SharedStore {
     return std::move(*seen);
   }
 
+  /// What it has seen of one queue; a value without anything in it where there is none of that name.
+  template <typename Seen>
+  Result<Seen> look(const std::string& queue, std::function<Seen(RecordReader&, std::int64_t)> work,
+                    Deadline deadline) {
+    const auto with_number = [queue, work = std::move(work)](RecordReader& reader) {
+      const auto number = reader.queue(queue);
+      return number ? work(reader, *number) : Seen();
+    };
+    return read<Seen>(with_number, deadline);
+  }
+
   const std::string& path() const { return options_.path; }
   void report(const std::string& warning) const {
     if (options_.report) {
@@ -193,9 +204,11 @@ std::size_t batch_of(std::span<Item> items, std::size_t most, Bytes bytes_of) {
   return count;
 }
 
+/// Of items that are small whatever they are.
+inline constexpr auto kNoBytes = [](const auto&) { return std::size_t{0}; };
 /// What `work` comes to for all of them, batch by batch.
-template <typename Made, typename Item, typename Work, typename Bytes>
-std::vector<Made> in_batches(std::span<Item> items, std::size_t most, Work work, Bytes bytes_of) {
+template <typename Made, typename Item, typename Work, typename Bytes = decltype(kNoBytes)>
+std::vector<Made> in_batches(std::span<Item> items, std::size_t most, Work work, Bytes bytes_of = kNoBytes) {
   std::vector<Made> all;
   while (!items.empty()) {
     const auto batch = items.first(batch_of(items, most, bytes_of));
@@ -204,10 +217,6 @@ std::vector<Made> in_batches(std::span<Item> items, std::size_t most, Work work,
     items = items.subspan(batch.size());
   }
   return all;
-}
-template <typename Made, typename Item, typename Work>
-std::vector<Made> in_batches(std::span<Item> items, std::size_t most, Work work) {
-  return in_batches<Made>(items, most, std::move(work), [](const Item&) { return std::size_t{0}; });
 }
 
 }  // namespace sluice::queue::sqlite

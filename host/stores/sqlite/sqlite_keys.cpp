@@ -44,21 +44,17 @@ class SqliteKeys final : public IdempotencyKeys {
 
   Result<KeyPage> list(const std::string& job, std::size_t limit, const std::string& cursor,
                        Deadline deadline) override {
-    return store_.read<KeyPage>(
-        [queue = queue_, job, limit, cursor, now = store_.clock().wall_now()](RecordReader& reader) {
-          const auto number = reader.queue(queue);
-          return number ? list_keys(reader.connection(), *number, job, limit, cursor, now) : KeyPage();
-        },
-        deadline);
+    const auto work = [job, limit, cursor, now = store_.clock().wall_now()](RecordReader& reader, std::int64_t queue) {
+      return list_keys(reader.connection(), queue, job, limit, cursor, now);
+    };
+    return store_.look<KeyPage>(queue_, work, deadline);
   }
 
   Result<std::optional<StoredKey>> get(const std::string& job, const std::string& key, Deadline deadline) override {
-    return store_.read<std::optional<StoredKey>>(
-        [queue = queue_, job, key, now = store_.clock().wall_now()](RecordReader& reader) {
-          const auto number = reader.queue(queue);
-          return number ? find_key(reader.connection(), *number, job, key, now) : std::nullopt;
-        },
-        deadline);
+    const auto work = [job, key, now = store_.clock().wall_now()](RecordReader& reader, std::int64_t queue) {
+      return find_key(reader.connection(), queue, job, key, now);
+    };
+    return store_.look<std::optional<StoredKey>>(queue_, work, deadline);
   }
 
   Result<bool> forget(const std::string& job, const std::string& key, Deadline deadline) override {

@@ -146,8 +146,9 @@ class SqliteOperator final : public Operator {
   SqliteOperator(SharedStore& store, std::string queue) : store_(store), queue_(std::move(queue)) {}
 
   Result<StoredMessage> get(const std::string& id, Deadline deadline) override {
-    SLUICE_TRY(found, look<std::optional<StoredMessage>>(
-                          [id](RecordReader& reader, std::int64_t queue) { return reader.find(queue, id); }, deadline));
+    SLUICE_TRY(found, store_.look<std::optional<StoredMessage>>(
+                          queue_, [id](RecordReader& reader, std::int64_t queue) { return reader.find(queue, id); },
+                          deadline));
     return *found ? Result<StoredMessage>(std::move(**found)) : no_message(queue_, id);
   }
 
@@ -156,29 +157,26 @@ class SqliteOperator final : public Operator {
     if (!from) {
       return Error(ErrorCode::invalid, "\"" + request.cursor + "\" is not a cursor of this list; start without one");
     }
-    return look<ListPage>(
-        [request, from = *from](RecordReader& reader, std::int64_t queue) {
-          const std::size_t limit = std::min(request.limit, kListLimit);
-          const auto places = reader.list(half_of(queue, request.half), from, limit + 1, request.newest_first);
-          return page_of(reader, request, places, limit);
-        },
-        deadline);
+    const auto work = [request, from = *from](RecordReader& reader, std::int64_t queue) {
+      const std::size_t limit = std::min(request.limit, kListLimit);
+      const auto places = reader.list(half_of(queue, request.half), from, limit + 1, request.newest_first);
+      return page_of(reader, request, places, limit);
+    };
+    return store_.look<ListPage>(queue_, work, deadline);
   }
 
   Result<QueueStats> stats(const StatsRequest& request, Deadline deadline) override {
-    return look<QueueStats>(
-        [half = request.half, &clock = store_.clock()](RecordReader& reader, std::int64_t queue) {
-          return reader.stats(half_of(queue, half), clock.wall_now());
-        },
-        deadline);
+    const auto work = [half = request.half, &clock = store_.clock()](RecordReader& reader, std::int64_t queue) {
+      return reader.stats(half_of(queue, half), clock.wall_now());
+    };
+    return store_.look<QueueStats>(queue_, work, deadline);
   }
 
   Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) override {
-    return look<QueueOverview>(
-        [request, &clock = store_.clock()](RecordReader& reader, std::int64_t queue) {
-          return reader.overview(half_of(queue, request.half), request.ids, request.errors, clock.wall_now());
-        },
-        deadline);
+    const auto work = [request, &clock = store_.clock()](RecordReader& reader, std::int64_t queue) {
+      return reader.overview(half_of(queue, request.half), request.ids, request.errors, clock.wall_now());
+    };
+    return store_.look<QueueOverview>(queue_, work, deadline);
   }
 
   std::vector<ChangeResult> change(std::span<const Change> changes, Deadline deadline) override {
@@ -210,16 +208,6 @@ class SqliteOperator final : public Operator {
   }
 
  private:
-  /// Nothing seen, a value without anything in it, of a queue that is not there.
-  template <typename Seen>
-  Result<Seen> look(std::function<Seen(RecordReader&, std::int64_t)> work, Deadline deadline) {
-    return store_.read<Seen>(
-        [name = queue_, work = std::move(work)](RecordReader& reader) {
-          const auto queue = reader.queue(name);
-          return queue ? work(reader, *queue) : Seen();
-        },
-        deadline);
-  }
   /// Writes, and rings where a group of the queue has something to hand out then that waited for another message.
   template <typename Made>
   Result<Made> write_freeing(std::function<Made(Writer&)> work, std::function<void(const Made&)> committed,

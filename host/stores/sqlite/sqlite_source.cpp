@@ -45,18 +45,20 @@ bool make_room(Records& records, std::int64_t half, ClaimRequest& request, WallT
 
 /// What one call settles. It is the call's and the store's together, for the caller may leave before the disk answers.
 struct Settling {
-  explicit Settling(std::vector<Completion> batch, EffectWriter::Course begun = {})
-      : completions(std::move(batch)),
+  explicit Settling(std::span<const Completion> batch)
+      : completions(batch.begin(), batch.end()),
         results(completions.size()),
         effects(std::any_of(completions.begin(), completions.end(),
-                            [](const Completion& one) { return one.effects != nullptr; })),
-        course(std::move(begun)) {}
+                            [](const Completion& one) { return one.effects != nullptr; })) {
+    course.todo.resize(completions.size());
+    std::iota(course.todo.begin(), course.todo.end(), std::size_t{0});
+  }
   /// After a transaction that failed: whether another one may go through.
   bool goes_on(const Error& error) { return effects && course.goes_on(error); }
 
   std::vector<Completion> completions;
   std::vector<SettleResult> results;
-  const bool effects;  ///< some have them
+  const bool effects;  ///< some have them; without, all is done in one transaction
   EffectWriter::Course course;
   // Something can be claimed that waited for one of these: in this half, or in the standard one.
   bool offered = false;
@@ -183,46 +185,33 @@ std::vector<SettleResult> SqliteSource::settle(std::span<const Completion> compl
 }
 
 std::vector<SettleResult> SqliteSource::settle_batch(std::span<const Completion> completions, Deadline deadline) {
-  std::vector<SettleResult> results(completions.size());
-  auto settling = std::make_shared<Settling>(std::vector<Completion>(completions.begin(), completions.end()));
-  std::vector<std::size_t> places(completions.size());
-  std::iota(places.begin(), places.end(), std::size_t{0});
+  const auto settling = std::make_shared<Settling>(completions);
+  EffectWriter::Course& course = settling->course;
   const SteadyTime enough = machine_after(kLongestCall);
-  while (!places.empty()) {
+  while (!course.todo.empty()) {
     const auto done = settle_some(settling, deadline);
     if (!done && settling->goes_on(done.error())) {
       continue;
     }
-    if (!done) {
-      for (const std::size_t place : places) {
-        results[place] = {SettleStatus::failed, done.error()};
-      }
-      return results;
-    }
     // Those that are left go into a transaction of their own, or, once something is done, into another call.
-    const std::vector<std::size_t>& after = settling->course.left;
-    const bool late = after.size() < completions.size() && machine_now() >= enough;
-    std::vector<Completion> left;
-    std::vector<std::size_t> left_places;
-    for (const std::size_t index : after) {
-      left.push_back(std::move(settling->completions[index]));
-      left_places.push_back(std::exchange(places[index], results.size()));
+    if (done) {
+      course.committed();
     }
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (places[i] < results.size()) {
-        results[places[i]] = std::move(settling->results[i]);
-      }
-    }
-    if (late) {
-      for (const std::size_t place : left_places) {
-        results[place] = {.status = SettleStatus::failed, .error = time_is_up(), .left = true};
+    const bool late = course.todo.size() < completions.size() && machine_now() >= enough;
+    if (!done || late) {
+      // The store may be at the rest yet, so that its results are not touched.
+      std::vector<SettleResult> results(
+          completions.size(), done ? SettleResult{.status = SettleStatus::failed, .error = time_is_up(), .left = true}
+                                   : SettleResult{.status = SettleStatus::failed, .error = done.error()});
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        if (!std::binary_search(course.todo.begin(), course.todo.end(), i)) {
+          results[i] = settling->results[i];
+        }
       }
       return results;
     }
-    places = std::move(left_places);
-    settling = std::make_shared<Settling>(std::move(left), settling->course.next());
   }
-  return results;
+  return std::move(settling->results);
 }
 
 /// One transaction.
@@ -233,8 +222,8 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
                      &unconfirmed](Writer& writer) {
     auto& batch = settling->completions;
     auto& outcomes = settling->results;
-    for (Completion& completion : batch) {
-      completion.receipt = unconfirmed.current(std::move(completion.receipt));
+    for (const std::size_t i : settling->course.todo) {
+      batch[i].receipt = unconfirmed.current(std::move(batch[i].receipt));
     }
     const auto queue = writer.records.queue(address.queue);
     settling->was_full =
@@ -250,7 +239,7 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
       settling->offered = writer.records.groups().take_offered(half_of(*queue, address.half));
       settling->let_go = writer.records.groups().take_offered(half_of(*queue, Half::standard));
     }
-    for (std::size_t i = 0; i < batch.size(); ++i) {
+    for (const std::size_t i : settling->course.todo) {
       if (outcomes[i].status == SettleStatus::lost && unconfirmed.settled(batch[i].receipt)) {
         outcomes[i].status = SettleStatus::applied;
       }
@@ -273,7 +262,7 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
     }
   };
   const auto remember = [&unconfirmed](const Settled& settled) {
-    for (std::size_t i = 0; i < settled->results.size(); ++i) {
+    for (const std::size_t i : settled->course.todo) {
       const Completion& completion = settled->completions[i];
       if (has_ended(completion, settled->results[i])) {
         unconfirmed.add_settled(completion.receipt);

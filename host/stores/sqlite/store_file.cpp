@@ -39,7 +39,7 @@ std::string absolute(const std::string& path) {
 }
 
 bool is_locked(const Connection& connection) {
-  return connection.failed() && connection.failure().code() == ErrorCode::timeout;
+  return connection.failed() && connection.state().error().code() == ErrorCode::timeout;
 }
 
 Error cannot_make(const std::string& what, int error) {
@@ -53,12 +53,6 @@ Error cannot_make(const std::string& what, int error) {
 }  // namespace
 
 StoreFile::StoreFile(const SqliteOptions& options) : options_(options), path_(absolute(options.path)) {}
-
-StoreFile::~StoreFile() {
-  if (log_ >= 0) {
-    ::close(log_);
-  }
-}
 
 Result<void> StoreFile::make_folder() const {
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
@@ -90,11 +84,9 @@ Result<void> StoreFile::make_folder() const {
 
 Result<void> StoreFile::make_file() const {
   // SQLite gives the files beside it the same rights. One that is there keeps what its owner gave it.
-  const int file =
-      ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, SLUICE_GUARD(file_modes) ? kFileMode : 0644);
-  if (file >= 0) {
-    ::close(file);
-  } else if (errno == ENOSPC || errno == EDQUOT || errno == EIO) {
+  const Descriptor file(
+      ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, SLUICE_GUARD(file_modes) ? kFileMode : 0644));
+  if (!file.open() && (errno == ENOSPC || errno == EDQUOT || errno == EIO)) {
     return cannot_make("file \"" + path_ + "\"", errno);
   }
   return {};
@@ -126,10 +118,14 @@ Result<void> StoreFile::configure(Connection& connection) const {
     const auto pages = std::max<std::int64_t>(1, static_cast<std::int64_t>(options_.max_file_bytes) / kPageBytes);
     connection.execute(("PRAGMA max_page_count = " + std::to_string(pages)).c_str());
   }
-  if (connection.failed()) {
-    return connection.failure();
-  }
-  return {};
+  return connection.state();
+}
+
+Result<std::unique_ptr<Connection>> StoreFile::connect(Connection::Access access) const {
+  auto connection = std::make_unique<Connection>(path_);
+  connection->wait_for_locks_until(machine_after(kOpenPatience));
+  SLUICE_PASS_ON(connection->open(access));
+  return connection;
 }
 
 Result<std::unique_ptr<Connection>> StoreFile::open_writer() {
@@ -138,17 +134,15 @@ Result<std::unique_ptr<Connection>> StoreFile::open_writer() {
   }
   SLUICE_PASS_ON(make_folder());
   SLUICE_PASS_ON(make_file());
-  auto connection = std::make_unique<Connection>(path_);
-  connection->wait_for_locks_until(machine_after(kOpenPatience));
-  SLUICE_PASS_ON(connection->open(Connection::Access::write));
-  if (connection->read_only()) {
+  SLUICE_TRY(connection, connect(Connection::Access::write));
+  if ((*connection)->read_only()) {
     return Error(ErrorCode::denied, "store \"" + path_ + "\" cannot be written; let this user write the file");
   }
   // First of all: a file that is not ours is left as it is.
-  SLUICE_PASS_ON(check_schema(*connection));
-  SLUICE_PASS_ON(configure(*connection));
-  SLUICE_PASS_ON(make_schema(*connection));
-  connection->execute(("PRAGMA cache_size = -" + std::to_string(kWriterCacheKib)).c_str());
+  SLUICE_PASS_ON(check_schema(**connection));
+  SLUICE_PASS_ON(configure(**connection));
+  SLUICE_PASS_ON(make_schema(**connection));
+  (*connection)->execute(("PRAGMA cache_size = -" + std::to_string(kWriterCacheKib)).c_str());
   SLUICE_PASS_ON(remember());
   opened_ = true;
   return connection;
@@ -160,8 +154,8 @@ Result<void> StoreFile::remember() {
   }
   // Not by SQLite's own descriptor, which is its own affair. No lock of SQLite's lies on the log, so that closing this
   // one takes none away.
-  log_ = ::open((path_ + "-wal").c_str(), O_RDWR | O_CLOEXEC);
-  if (log_ < 0) {
+  log_ = Descriptor(::open((path_ + "-wal").c_str(), O_RDWR | O_CLOEXEC));
+  if (!log_.open()) {
     return explain_system(errno, path_);
   }
   return {};
@@ -175,16 +169,9 @@ std::optional<StoreFile::Identity> StoreFile::look(const std::string& path) {
   return Identity{status.st_dev, status.st_ino};
 }
 
-bool StoreFile::is_what_was_opened(std::size_t file, const std::optional<Identity>& seen) const {
-  const std::size_t watched = SLUICE_GUARD(log_watched) ? files_.size() : 1;
-  return !opened_ || file >= watched || seen == files_[file];
-}
-
 Result<std::unique_ptr<Connection>> StoreFile::open_checkpointer() {
-  auto connection = std::make_unique<Connection>(path_);
-  connection->wait_for_locks_until(machine_after(kOpenPatience));
-  SLUICE_PASS_ON(connection->open(Connection::Access::write));
-  SLUICE_PASS_ON(configure(*connection));
+  SLUICE_TRY(connection, connect(Connection::Access::write));
+  SLUICE_PASS_ON(configure(**connection));
   return connection;
 }
 
@@ -192,14 +179,10 @@ Result<std::unique_ptr<Connection>> StoreFile::open_reader() {
   if (!opened_) {
     return open_reader_without_writing();
   }
-  auto connection = open_checkpointer();
-  if (connection) {
-    (*connection)->execute(("PRAGMA cache_size = -" + std::to_string(kReaderCacheKib)).c_str());
-    (*connection)->execute("PRAGMA query_only = ON");
-    if ((*connection)->failed()) {
-      return (*connection)->failure();
-    }
-  }
+  SLUICE_TRY(connection, open_checkpointer());
+  (*connection)->execute(("PRAGMA cache_size = -" + std::to_string(kReaderCacheKib)).c_str());
+  (*connection)->execute("PRAGMA query_only = ON");
+  SLUICE_PASS_ON((*connection)->state());
   return connection;
 }
 
@@ -208,10 +191,8 @@ Result<std::unique_ptr<Connection>> StoreFile::open_reader_without_writing() con
   // takes; then there must not be one with anything in it either.
   std::error_code failed;
   const bool log = std::filesystem::file_size(path_ + "-wal", failed) > 0 && !failed;
-  auto connection = std::make_unique<Connection>(path_);
-  connection->wait_for_locks_until(machine_after(kOpenPatience));
-  SLUICE_PASS_ON(connection->open(log ? Connection::Access::read : Connection::Access::read_alone));
-  SLUICE_PASS_ON(check_schema(*connection, SchemaUse::read));
+  SLUICE_TRY(connection, connect(log ? Connection::Access::read : Connection::Access::read_alone));
+  SLUICE_PASS_ON(check_schema(**connection, SchemaUse::read));
   return connection;
 }
 
@@ -226,8 +207,9 @@ bool StoreFile::lacks_log() const {
 }
 
 Result<void> StoreFile::check() const {
-  for (std::size_t i = 0; opened_ && i < files_.size(); ++i) {
-    if (!is_what_was_opened(i, look(path_ + kSuffixes[i]))) {
+  const std::size_t watched = SLUICE_GUARD(log_watched) ? files_.size() : 1;
+  for (std::size_t i = 0; opened_ && i < watched; ++i) {
+    if (look(path_ + kSuffixes[i]) != files_[i]) {
       const std::string mend = i == 0 ? "put the file back, or restart to use what is there now"
                                       : "it holds what was accepted last: end this process by SIGTERM, which saves "
                                         "that, before anything else opens the store";
@@ -241,7 +223,7 @@ Result<void> StoreFile::check() const {
 Result<void> StoreFile::flush_log() const {
   int result = 0;
   do {
-    result = ::fdatasync(log_);
+    result = ::fdatasync(log_.get());
   } while (result != 0 && errno == EINTR);
   if (result != 0) {
     return explain_system(errno, path_);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/descriptor.hpp"
 #include "base/error.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
@@ -21,9 +22,6 @@ namespace sluice::queue::sqlite {
 class StoreFile {
  public:
   explicit StoreFile(const SqliteOptions& options);
-  ~StoreFile();
-  StoreFile(const StoreFile&) = delete;
-  StoreFile& operator=(const StoreFile&) = delete;
 
   /// Makes folder, file and tables where they are absent, and returns the connection that writes.
   Result<std::unique_ptr<Connection>> open_writer();
@@ -55,7 +53,7 @@ class StoreFile {
     friend bool operator==(const Identity&, const Identity&) = default;
   };
   static std::optional<Identity> look(const std::string& path);
-  bool is_what_was_opened(std::size_t file, const std::optional<Identity>& seen) const;
+  Result<std::unique_ptr<Connection>> connect(Connection::Access access) const;
 
   Result<void> make_folder() const;
   Result<void> make_file() const;
@@ -67,7 +65,7 @@ class StoreFile {
   const std::string path_;  ///< absolute, so that SQLite never takes it for a URI or a special name
   std::array<Identity, 3> files_;
   bool opened_ = false;  ///< for writing
-  int log_ = -1;
+  Descriptor log_;
 };
 
 }  // namespace sluice::queue::sqlite

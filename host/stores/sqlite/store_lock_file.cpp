@@ -11,7 +11,6 @@
 #include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "base/bell.hpp"
 #include "base/guard.hpp"
@@ -80,13 +79,6 @@ off_t place_of(std::size_t bell) { return static_cast<off_t>(bell * sizeof(std::
 
 }  // namespace
 
-/// Who is told of rings.
-struct StoreLockFile::Looker {
-  explicit Looker(std::function<void()> call) : look(std::move(call)) {}
-  Mutex mutex;
-  std::function<void()> look SLUICE_GUARDED_BY(mutex);
-};
-
 /// Tells those who wait for rings of other processes. A resource.
 class StoreLockFile::Listener {
  public:
@@ -102,27 +94,12 @@ class StoreLockFile::Listener {
       thread_.reset();
     }
   }
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
 
-  std::shared_ptr<Looker> add(std::function<void()> look) {
-    auto looker = std::make_shared<Looker>(std::move(look));
-    {
-      const MutexLock lock(mutex_);
-      lookers_.push_back(looker);
-    }
+  Doorbell::Subscription add(std::function<void()> look) {
+    auto subscription = lookers_.subscribe({}, std::move(look));
     // What rang before it stood in the list was told to nobody.
     wake_.ring();
-    return looker;
-  }
-  void remove(const std::shared_ptr<Looker>& looker) {
-    {
-      const MutexLock lock(mutex_);
-      std::erase(lookers_, looker);
-    }
-    // Waits for a call under way.
-    const MutexLock lock(looker->mutex);
-    looker->look = nullptr;
+    return subscription;
   }
 
  private:
@@ -132,24 +109,13 @@ class StoreLockFile::Listener {
       ::poll(files.data(), files.size(), watch_.open() ? -1 : kPollMs);
       wake_.hush();
       clear(watch_.get());
-      std::vector<std::shared_ptr<Looker>> lookers;
-      {
-        const MutexLock lock(mutex_);
-        lookers = lookers_;
-      }
-      for (const auto& looker : lookers) {
-        const MutexLock lock(looker->mutex);
-        if (looker->look) {
-          looker->look();
-        }
-      }
+      lookers_.ring_here({});
     }
   }
 
   const Descriptor watch_;
   const Bell wake_;
-  Mutex mutex_;
-  std::vector<std::shared_ptr<Looker>> lookers_ SLUICE_GUARDED_BY(mutex_);
+  Doorbell lookers_;  ///< all under one address
   std::optional<StoreThread> thread_;
 };
 
@@ -271,12 +237,10 @@ void StoreLockFile::ring(std::size_t bell) const {
   static_cast<void>(::pwrite(file_.get(), &next, sizeof next, place_of(bell)) == sizeof next);
 }
 
-std::shared_ptr<StoreLockFile::Looker> StoreLockFile::listen(std::function<void()> look) {
+Doorbell::Subscription StoreLockFile::listen(std::function<void()> look) {
   std::call_once(listening_, [this] { listener_ = std::make_unique<Listener>(*this); });
   return listener_->add(std::move(look));
 }
-
-void StoreLockFile::stop_listening(const std::shared_ptr<Looker>& looker) { listener_->remove(looker); }
 
 BellWatch::BellWatch(StoreLockFile* lock_file, const QueueAddress& address, std::function<void()> on_ready)
     : lock_file_(lock_file),
@@ -288,16 +252,10 @@ BellWatch::BellWatch(StoreLockFile* lock_file, const QueueAddress& address, std:
   }
   if (lock_file_ != nullptr) {
     try {
-      looker_ = lock_file_->listen([this] { look(); });
+      listening_ = lock_file_->listen([this] { look(); });
     } catch (const std::system_error&) {
       // Without another thread the job finds by polling what comes from elsewhere.
     }
-  }
-}
-
-BellWatch::~BellWatch() {
-  if (looker_) {
-    lock_file_->stop_listening(looker_);
   }
 }
 
@@ -321,15 +279,14 @@ void BellWatch::arm(std::uint64_t heard) {
 }
 
 void BellWatch::ring() {
-  if (disarm()) {
-    on_ready_();
+  {
+    const MutexLock lock(mutex_);
+    ++rung_here_;
+    if (!std::exchange(armed_, false)) {
+      return;
+    }
   }
-}
-
-bool BellWatch::disarm() {
-  const MutexLock lock(mutex_);
-  ++rung_here_;
-  return std::exchange(armed_, false);
+  on_ready_();
 }
 
 void BellWatch::look() {

@@ -12,6 +12,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/mutex.hpp"
+#include "host/queue/doorbell.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/sqlite/store_thread.hpp"
 
@@ -34,8 +35,6 @@ class StoreLockFile {
   /// Opens it, and makes it where it is absent. Nothing where that is not possible.
   static std::unique_ptr<StoreLockFile> open(const std::string& path);
   ~StoreLockFile();
-  StoreLockFile(const StoreLockFile&) = delete;
-  StoreLockFile& operator=(const StoreLockFile&) = delete;
 
   // The turn to write. Who has just had it lets those go first who waited meanwhile, so that a process that writes
   // without a pause holds up nobody. The kernel gives back the turn of a process that is killed. SQLite's own lock
@@ -59,12 +58,9 @@ class StoreLockFile {
   /// Another number after each ring.
   std::uint64_t rings(std::size_t bell) const;
   void ring(std::size_t bell) const;
-  struct Looker;
-  /// From now on `look` is called, by one thread for all, when somebody may have rung. Throws std::system_error where
-  /// that thread cannot be made.
-  std::shared_ptr<Looker> listen(std::function<void()> look);
-  /// Waits for a call under way.
-  void stop_listening(const std::shared_ptr<Looker>& looker);
+  /// As long as that lives `look` is called, by one thread for all, when somebody may have rung. Throws
+  /// std::system_error where that thread cannot be made.
+  Doorbell::Subscription listen(std::function<void()> look);
 
  private:
   class Listener;
@@ -119,9 +115,7 @@ class BellWatch {
   /// `door` may be null. `on_ready` is called from any thread, with no lock held.
   BellWatch(StoreLockFile* lock_file, const QueueAddress& address, std::function<void()> on_ready);
   /// Waits for a call under way. Nothing is called afterwards.
-  ~BellWatch();
-  BellWatch(const BellWatch&) = delete;
-  BellWatch& operator=(const BellWatch&) = delete;
+  ~BellWatch() = default;
 
   /// How often it has rung; before a claim.
   std::uint64_t heard() const;
@@ -132,7 +126,6 @@ class BellWatch {
 
  private:
   void look();
-  bool disarm();
 
   // Fixed after construction.
   StoreLockFile* const lock_file_;
@@ -145,7 +138,7 @@ class BellWatch {
   std::uint64_t heard_ SLUICE_GUARDED_BY(mutex_) = 0;      ///< before the claim that armed it
   std::uint64_t rung_here_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< counted where there is no door
 
-  std::shared_ptr<StoreLockFile::Looker> looker_;
+  Doorbell::Subscription listening_;  ///< the first to go
 };
 
 }  // namespace sluice::queue::sqlite

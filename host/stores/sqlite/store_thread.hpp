@@ -29,8 +29,6 @@ class StoreThread {
         })) {}
   /// Waits for the loop, however long it takes.
   ~StoreThread() = default;
-  StoreThread(const StoreThread&) = delete;
-  StoreThread& operator=(const StoreThread&) = delete;
 
   void request_stop() { thread_.request_stop(); }
   /// False: at `limit`, by the machine's clock, it still runs.

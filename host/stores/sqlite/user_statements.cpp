@@ -170,21 +170,16 @@ bool UserTables::allows(int action, const char* first, const char* second) {
   }
 }
 
-BoundedFunctions::~BoundedFunctions() {
-  for (const Function& function : functions_) {
-    sqlite3_finalize(function.original);
-  }
-  sqlite3_close(originals_);
-}
-
 int BoundedFunctions::take_place(sqlite3* connection, int most_value_bytes) {
-  int code = sqlite3_open_v2(":memory:", &originals_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  sqlite3* opened = nullptr;
+  int code = sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  originals_.reset(opened);
   if (code == SQLITE_OK) {
-    sqlite3_limit(originals_, SQLITE_LIMIT_LENGTH, most_value_bytes);
+    sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, most_value_bytes);
   }
   for (Function& function : functions_) {
     if (code == SQLITE_OK) {
-      code = sqlite3_prepare_v3(originals_, function.sql, -1, SQLITE_PREPARE_PERSISTENT, &function.original, nullptr);
+      code = sqlite::prepare(opened, function.sql, function.original);
     }
     if (code == SQLITE_OK) {
       code = sqlite3_create_function_v2(connection, function.name, function.arguments,
@@ -206,23 +201,17 @@ void BoundedFunctions::call(sqlite3_context* context, int count, sqlite3_value**
     return;
   }
   for (int i = 0; i < count; ++i) {
-    sqlite3_bind_value(function.original, i + 1, values[i]);
+    sqlite3_bind_value(function.original.get(), i + 1, values[i]);
   }
-  const int code = sqlite3_step(function.original);
+  const int code = sqlite3_step(function.original.get());
   if (code == SQLITE_ROW) {
-    sqlite3_result_value(context, sqlite3_column_value(function.original, 0));
+    sqlite3_result_value(context, sqlite3_column_value(function.original.get(), 0));
   } else {
-    sqlite3_result_error(context, sqlite3_errmsg(sqlite3_db_handle(function.original)), -1);
+    sqlite3_result_error(context, sqlite3_errmsg(sqlite3_db_handle(function.original.get())), -1);
     sqlite3_result_error_code(context, code);
   }
-  sqlite3_reset(function.original);
-  sqlite3_clear_bindings(function.original);
-}
-
-UserStatements::~UserStatements() {
-  for (const Prepared& prepared : kept_) {
-    sqlite3_finalize(prepared.handle);
-  }
+  sqlite3_reset(function.original.get());
+  sqlite3_clear_bindings(function.original.get());
 }
 
 int UserStatements::on_authorize(void* self, int action, const char* first, const char* second, const char* /*schema*/,
@@ -246,16 +235,16 @@ int UserStatements::on_progress(void* self) {
 int UserStatements::spilled_pages() const {
   int pages = 0;
   int highest = 0;
-  sqlite3_db_status(connection_.handle_, SQLITE_DBSTATUS_CACHE_SPILL, &pages, &highest, 0);
+  sqlite3_db_status(connection_.handle_.get(), SQLITE_DBSTATUS_CACHE_SPILL, &pages, &highest, 0);
   return pages;
 }
 
 bool UserStatements::get_ready() {
   if (!ready_ && !connection_.failed()) {
     // Once and for good: SQLite prepares every statement anew after these.
-    sqlite3_set_authorizer(connection_.handle_, &UserStatements::on_authorize, this);
-    sqlite3_limit(connection_.handle_, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, kMostPatternBytes);
-    if (const int code = functions_.take_place(connection_.handle_, kMostValueBytes); code != SQLITE_OK) {
+    sqlite3_set_authorizer(connection_.handle_.get(), &UserStatements::on_authorize, this);
+    sqlite3_limit(connection_.handle_.get(), SQLITE_LIMIT_LIKE_PATTERN_LENGTH, kMostPatternBytes);
+    if (const int code = functions_.take_place(connection_.handle_.get(), kMostValueBytes); code != SQLITE_OK) {
       connection_.fail_with(code);
       return false;
     }
@@ -281,8 +270,8 @@ std::optional<UserStatements::Refusal> UserStatements::run(const SqlWrite& write
     return refused;
   }
   auto refused = step(write, *prepared);
-  sqlite3_reset(prepared->handle);
-  sqlite3_clear_bindings(prepared->handle);
+  sqlite3_reset(prepared->handle.get());
+  sqlite3_clear_bindings(prepared->handle.get());
   return refused;
 }
 
@@ -294,14 +283,12 @@ std::optional<UserStatements::Refusal> UserStatements::prepare(const std::string
   }
   kept_.push_front({.text = text});
   if (auto refused = compile(kept_.front().text, kept_.front())) {
-    sqlite3_finalize(kept_.front().handle);
     kept_.pop_front();
     return refused;
   }
   by_text_.emplace(kept_.front().text, kept_.begin());
   if (kept_.size() > kKept) {
     by_text_.erase(kept_.back().text);
-    sqlite3_finalize(kept_.back().handle);
     kept_.pop_back();
   }
   prepared = &kept_.front();
@@ -318,45 +305,43 @@ std::optional<UserStatements::Refusal> UserStatements::compile(std::string_view 
   if (text.find('\0') != std::string_view::npos) {
     return Refusal{{}, "it has a zero byte; give values as parameters"};
   }
-  const Judged judged(tables_, connection_.handle_);
+  const Judged judged(tables_, connection_.handle_.get());
   const char* rest = text.data();
   const char* const end = text.data() + text.size();
   while (rest != end) {
-    sqlite3_stmt* handle = nullptr;
-    const int code = sqlite3_prepare_v3(connection_.handle_, rest, static_cast<int>(end - rest),
-                                        SQLITE_PREPARE_PERSISTENT, &handle, &rest);
+    StatementHandle handle;
+    const int code = sqlite::prepare(connection_.handle_.get(), {rest, end}, handle, &rest);
     if (prepared.handle != nullptr && (code != SQLITE_OK || handle != nullptr)) {
-      sqlite3_finalize(handle);
       return Refusal{prepared.table, "it is more than one statement; stage each as a write of its own"};
     }
     if (code != SQLITE_OK) {
       return explain_failure(prepared, code);
     }
     if (handle != nullptr) {
-      prepared.handle = handle;
+      prepared.handle = std::move(handle);
       prepared.table = tables_.table();
     }
   }
   if (prepared.handle == nullptr) {
     return Refusal{{}, "it is empty; give it a statement"};
   }
-  if (sqlite3_stmt_isexplain(prepared.handle) != 0) {
+  if (sqlite3_stmt_isexplain(prepared.handle.get()) != 0) {
     return Refusal{{}, "it is an EXPLAIN; stage the statement itself"};
   }
-  prepared.reads = sqlite3_stmt_readonly(prepared.handle) != 0;
+  prepared.reads = sqlite3_stmt_readonly(prepared.handle.get()) != 0;
   return std::nullopt;
 }
 
 std::optional<UserStatements::Refusal> UserStatements::bind(const SqlWrite& write, const Prepared& prepared) {
-  const int wanted = sqlite3_bind_parameter_count(prepared.handle);
+  const int wanted = sqlite3_bind_parameter_count(prepared.handle.get());
   if (static_cast<std::size_t>(wanted) != write.parameters.size()) {
     return Refusal{prepared.table, "it takes " + std::to_string(wanted) + " parameters and was given " +
                                        std::to_string(write.parameters.size()) + "; give one for each ?"};
   }
   for (int i = 0; i < wanted; ++i) {
-    const int code = std::visit(Binder{prepared.handle, i + 1}, write.parameters[static_cast<std::size_t>(i)]);
+    const int code = std::visit(Binder{prepared.handle.get(), i + 1}, write.parameters[static_cast<std::size_t>(i)]);
     if (code != SQLITE_OK) {
-      sqlite3_clear_bindings(prepared.handle);
+      sqlite3_clear_bindings(prepared.handle.get());
       return Refusal{prepared.table,
                      "its parameter " + std::to_string(i + 1) + " is too large: " + sqlite3_errstr(code)};
     }
@@ -365,17 +350,17 @@ std::optional<UserStatements::Refusal> UserStatements::bind(const SqlWrite& writ
 }
 
 std::optional<UserStatements::Refusal> UserStatements::step(const SqlWrite& write, Prepared& prepared) {
-  const Judged judged(tables_, connection_.handle_);
+  const Judged judged(tables_, connection_.handle_.get());
   spilled_before_.reset();
-  sqlite3_progress_handler(connection_.handle_, kStepsBetweenLooks, &UserStatements::on_progress, this);
+  sqlite3_progress_handler(connection_.handle_.get(), kStepsBetweenLooks, &UserStatements::on_progress, this);
   const std::int64_t most = prepared.reads ? *write.rows : std::numeric_limits<std::int64_t>::max();
   std::int64_t rows = 0;
   errno = 0;
-  int code = sqlite3_step(prepared.handle);
+  int code = sqlite3_step(prepared.handle.get());
   while (code == SQLITE_ROW && ++rows <= most) {
-    code = sqlite3_step(prepared.handle);
+    code = sqlite3_step(prepared.handle.get());
   }
-  sqlite3_progress_handler(connection_.handle_, 0, nullptr, nullptr);
+  sqlite3_progress_handler(connection_.handle_.get(), 0, nullptr, nullptr);
   if (code != SQLITE_DONE && code != SQLITE_ROW) {
     return explain_failure(prepared, code);
   }
@@ -417,11 +402,11 @@ std::optional<UserStatements::Refusal> UserStatements::explain_failure(const Pre
       return Refusal{table, "it takes more memory than a statement may, " + std::to_string(kMostMemory / 1024 / 1024) +
                                 " MiB, or than there is; make it touch less"};
     case SQLITE_CONSTRAINT:
-      return Refusal{table, std::string("it breaks a constraint: ") + sqlite3_errmsg(connection_.handle_),
+      return Refusal{table, std::string("it breaks a constraint: ") + sqlite3_errmsg(connection_.handle_.get()),
                      ErrorCode::conflict};
     default:
-      return Refusal{table, std::string("it failed: ") + sqlite3_errmsg(connection_.handle_) +
-                                mend_of(sqlite3_errmsg(connection_.handle_))};
+      return Refusal{table, std::string("it failed: ") + sqlite3_errmsg(connection_.handle_.get()) +
+                                mend_of(sqlite3_errmsg(connection_.handle_.get()))};
   }
 }
 

@@ -58,11 +58,6 @@ class UserTables {
 /// minutes, and which nothing can interrupt: SQLite's own, that refuse what would take long. A resource.
 class BoundedFunctions {
  public:
-  BoundedFunctions() = default;
-  ~BoundedFunctions();
-  BoundedFunctions(const BoundedFunctions&) = delete;
-  BoundedFunctions& operator=(const BoundedFunctions&) = delete;
-
   /// Once: puts them into the place of SQLite's on this connection, which they outlive. No value that they make is
   /// larger. SQLite's code for what went wrong.
   int take_place(sqlite3* connection, int most_value_bytes);
@@ -73,14 +68,14 @@ class BoundedFunctions {
     const char* sql;
     int arguments;
     double most;  ///< bytes of the first argument, times those of the second
-    sqlite3_stmt* original = nullptr;
+    StatementHandle original{};
   };
   static void call(sqlite3_context* context, int count, sqlite3_value** values);
 
   // Products that take some 50 ms.
   static constexpr double kMost = 2e9;
   static constexpr double kMostTrimmed = 2e7;
-  sqlite3* originals_ = nullptr;  ///< a connection of its own, where they are not replaced
+  ConnectionHandle originals_;  ///< a connection of its own, where they are not replaced
   std::array<Function, 6> functions_{{
       {"instr", "SELECT instr(?1, ?2)", 2, kMost},
       {"replace", "SELECT replace(?1, ?2, ?3)", 3, kMost},
@@ -102,9 +97,6 @@ class BoundedFunctions {
 class UserStatements {
  public:
   explicit UserStatements(Connection& connection) : connection_(connection) {}
-  ~UserStatements();
-  UserStatements(const UserStatements&) = delete;
-  UserStatements& operator=(const UserStatements&) = delete;
 
   /// Why a statement was refused.
   struct Refusal {
@@ -123,7 +115,7 @@ class UserStatements {
   /// A statement that is kept.
   struct Prepared {
     std::string text;
-    sqlite3_stmt* handle = nullptr;
+    StatementHandle handle{};
     std::string table;
     bool reads = false;  ///< and writes nothing
   };

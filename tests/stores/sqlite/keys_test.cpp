@@ -43,7 +43,7 @@ class KeysTest : public ::testing::Test {
   void end() {
     keys_->finish();
     connection_.execute("COMMIT");
-    EXPECT_FALSE(connection_.failed()) << connection_.failure().message();
+    EXPECT_FALSE(connection_.failed()) << connection_.state().error().message();
   }
   void next_transaction() {
     end();
