@@ -92,43 +92,45 @@ class SpendScope : boost::noncopyable {
 
 class MeteredSource final : public queue::Source {
  public:
-  MeteredSource(std::unique_ptr<queue::Source> source, CostBook::Account& account)
-      : source_(std::move(source)), account_(account) {}
+  MeteredSource(std::unique_ptr<queue::Source> source, CostBook& book, std::string job, std::string queue)
+      : source_(std::move(source)),
+        book_(book),
+        names_(std::move(queue), std::move(job)),
+        budget_(book.budget(names_.first)) {}
 
   const queue::SourceTraits& traits() const override { return source_->traits(); }
   void start(queue::SourceEvents events) override {
-    const SpendScope scope(account_.queue());
+    const SpendScope scope(names_.first);
     source_->start(std::move(events));
-    account_.add({scope.spent(), 0, 0});
+    book_.add(names_, {scope.spent(), 0, 0});
   }
   void stop() override { source_->stop(); }
   void handled(std::span<const queue::Receipt> receipts) override { source_->handled(receipts); }
   bool holds(std::uint32_t part) override { return source_->holds(part); }
 
   Result<queue::Claimed> claim(const queue::ClaimRequest& request, Deadline deadline) override {
-    UnitBudget* budget = account_.budget();
-    const SteadyTime now = account_.clock().steady_now();
-    if (const SteadyTime at = budget == nullptr ? now : budget->claim_at(now); at > now) {
+    const SteadyTime now = book_.clock().steady_now();
+    if (const SteadyTime at = budget_ == nullptr ? now : budget_->claim_at(now); at > now) {
       return queue::Claimed{{}, at - now};
     }
-    const SpendScope scope(account_.queue());
+    const SpendScope scope(names_.first);
     queue::ClaimRequest affordable = request;
-    if (budget != nullptr) {
-      affordable.max = std::min(request.max, budget->claim_most(now));
+    if (budget_ != nullptr) {
+      affordable.max = std::min(request.max, budget_->claim_most(now));
     }
     auto claimed = source_->claim(affordable, deadline);
     Usage usage{scope.spent(), 0, 0};
     if (claimed) {
-      const WallTime handed_out = account_.clock().wall_now();
+      const WallTime handed_out = book_.clock().wall_now();
       for (const queue::Delivery& delivery : claimed->deliveries) {
         usage += usage_of(delivery.message, handed_out);
       }
-      if (budget != nullptr) {
-        budget->claimed(claimed->deliveries.size(), usage.spent);
+      if (budget_ != nullptr) {
+        budget_->claimed(claimed->deliveries.size(), usage.spent);
       }
     }
-    account_.add(usage);
-    if (!account_.attribute().empty()) {
+    book_.add(names_, usage);
+    if (!book_.attribute().empty()) {
       share_claim(claimed ? std::span<const queue::Delivery>(claimed->deliveries) : std::span<const queue::Delivery>(),
                   usage);
     }
@@ -136,13 +138,13 @@ class MeteredSource final : public queue::Source {
   }
 
   std::vector<queue::SettleResult> settle(std::span<const queue::Completion> completions, Deadline deadline) override {
-    const SpendScope scope(account_.queue());
+    const SpendScope scope(names_.first);
     auto results = source_->settle(completions, deadline);
-    if (UnitBudget* budget = account_.budget()) {
-      budget->settled(completions.size(), scope.spent());
+    if (budget_ != nullptr) {
+      budget_->settled(completions.size(), scope.spent());
     }
-    account_.add({scope.spent(), 0, 0});
-    if (!account_.attribute().empty()) {
+    book_.add(names_, {scope.spent(), 0, 0});
+    if (!book_.attribute().empty()) {
       share(completions, scope.spent());
       forget(completions, results);
     }
@@ -151,10 +153,10 @@ class MeteredSource final : public queue::Source {
 
   std::vector<queue::ExtendResult> extend(std::span<const queue::Receipt> receipts, Duration visibility,
                                           Deadline deadline) override {
-    const SpendScope scope(account_.queue());
+    const SpendScope scope(names_.first);
     auto results = source_->extend(receipts, visibility, deadline);
-    account_.add({scope.spent(), 0, 0});
-    if (!account_.attribute().empty()) {
+    book_.add(names_, {scope.spent(), 0, 0});
+    if (!book_.attribute().empty()) {
       share(receipts, scope.spent());
     }
     return results;
@@ -164,7 +166,7 @@ class MeteredSource final : public queue::Source {
   using Shares = std::map<std::string, Usage>;
 
   std::string value_of(const queue::Message& message) const {
-    const auto found = message.attributes.find(account_.attribute());
+    const auto found = message.attributes.find(book_.attribute());
     if (found == message.attributes.end()) {
       return std::string(kNoValue);
     }
@@ -175,10 +177,10 @@ class MeteredSource final : public queue::Source {
 
   void share_claim(std::span<const queue::Delivery> deliveries, const Usage& usage) {
     if (deliveries.empty()) {
-      account_.add_value(std::string(kIdle), {usage.spent, 0, 0});
+      book_.add_value(std::string(kIdle), {usage.spent, 0, 0});
       return;
     }
-    const SteadyTime now = account_.clock().steady_now();
+    const SteadyTime now = book_.clock().steady_now();
     Shares shares;
     {
       const MutexLock lock(mutex_);
@@ -198,7 +200,7 @@ class MeteredSource final : public queue::Source {
   /// Among the messages of these completions or receipts.
   template <typename Item>
   void share(std::span<const Item> items, const Spent& spent) {
-    const SteadyTime now = account_.clock().steady_now();
+    const SteadyTime now = book_.clock().steady_now();
     Shares shares;
     {
       const MutexLock lock(mutex_);
@@ -222,7 +224,7 @@ class MeteredSource final : public queue::Source {
 
   void add(const Shares& shares) {
     for (const auto& [value, usage] : shares) {
-      account_.add_value(value, usage);
+      book_.add_value(value, usage);
     }
   }
 
@@ -246,7 +248,9 @@ class MeteredSource final : public queue::Source {
 
   // Fixed after construction.
   const std::unique_ptr<queue::Source> source_;
-  CostBook::Account& account_;
+  CostBook& book_;
+  const CostBook::Names names_;
+  UnitBudget* const budget_;  ///< null: nothing holds it back
 
   Mutex mutex_;
   std::unordered_map<std::string, Held> held_ SLUICE_GUARDED_BY(mutex_);  ///< by message
@@ -428,15 +432,6 @@ void CostBook::spent(const std::string& queue, const Spent& spent) {
   scope->add(spent);
 }
 
-CostBook::Account& CostBook::account(const std::string& job, const std::string& queue) {
-  const MutexLock lock(mutex_);
-  auto& known = accounts_[{queue, job}];
-  if (!known) {
-    known = std::make_unique<Account>(*this, job, queue);
-  }
-  return *known;
-}
-
 UnitBudget* CostBook::budget(const std::string& queue) const {
   const auto found = budgets_.find(queue);
   return found == budgets_.end() ? nullptr : found->second.get();
@@ -472,8 +467,9 @@ CostView CostBook::view() const {
   return view;
 }
 
-std::unique_ptr<queue::Source> metered(std::unique_ptr<queue::Source> source, CostBook::Account& account) {
-  return std::make_unique<MeteredSource>(std::move(source), account);
+std::unique_ptr<queue::Source> metered(std::unique_ptr<queue::Source> source, CostBook& book, std::string job,
+                                       std::string queue) {
+  return std::make_unique<MeteredSource>(std::move(source), book, std::move(job), std::move(queue));
 }
 
 }  // namespace sluice::cost

@@ -196,16 +196,16 @@ struct CostView {
 /// messages a call was made. Thread-safe. Lives longer than what it is told by.
 class CostBook : boost::noncopyable {
  public:
-  /// What one job spends on one queue.
-  class Account;
+  using Names = std::pair<std::string, std::string>;  ///< of queue and job
 
   CostBook(const config::HostConfig& host, const Clock& clock);
 
   /// A store's answer reported this, in a call about that queue; on the thread that made the call.
   void spent(const std::string& queue, const Spent& spent);
 
-  /// The same object for the same names.
-  Account& account(const std::string& job, const std::string& queue);
+  /// A job has used this of a queue, and of it that for messages with this value of the attribute.
+  void add(const Names& names, const Usage& usage);
+  void add_value(const std::string& value, const Usage& usage);
   /// What its spending is held by; null where the host file has no limits of it.
   UnitBudget* budget(const std::string& queue) const;
 
@@ -219,10 +219,6 @@ class CostBook : boost::noncopyable {
     Usage total;
     HourRing hour;
   };
-  using Names = std::pair<std::string, std::string>;  ///< of queue and job
-
-  void add(const Names& names, const Usage& usage);
-  void add_value(const std::string& value, const Usage& usage);
 
   // Fixed after construction.
   const Prices prices_;
@@ -233,34 +229,13 @@ class CostBook : boost::noncopyable {
 
   mutable Mutex mutex_;
   std::map<Names, Entry> entries_ SLUICE_GUARDED_BY(mutex_);
-  std::map<Names, std::unique_ptr<Account>> accounts_ SLUICE_GUARDED_BY(mutex_);
   TopValues values_ SLUICE_GUARDED_BY(mutex_);
 };
 
-class CostBook::Account {
- public:
-  Account(CostBook& book, std::string job, std::string queue)
-      : book_(book), names_(std::move(queue), std::move(job)), budget_(book.budget(names_.first)) {}
-
-  const std::string& queue() const { return names_.first; }
-  const std::string& attribute() const { return book_.attribute(); }
-  const Clock& clock() const { return book_.clock(); }
-  UnitBudget* budget() const { return budget_; }
-
-  void add(const Usage& usage) { book_.add(names_, usage); }
-  /// Of it, this was for messages with that value of the attribute.
-  void add_value(const std::string& value, const Usage& usage) { book_.add_value(value, usage); }
-
- private:
-  // Fixed after construction.
-  CostBook& book_;
-  const Names names_;
-  UnitBudget* const budget_;
-};
-
-/// The source of one job's queue, whose calls are put down to the job: each call's consumed capacity to its account
-/// and, where an attribute is told apart, to the messages of the call by their size in begun KiB. A claim waits for the
-/// queue's budget: it then finds nothing, and says when to ask again. `account` outlives the source.
-std::unique_ptr<queue::Source> metered(std::unique_ptr<queue::Source> source, CostBook::Account& account);
+/// The source of one job's queue, whose calls are put down to the job: each call's consumed capacity to its name and,
+/// where an attribute is told apart, to the messages of the call by their size in begun KiB. A claim waits for the
+/// queue's budget: it then finds nothing, and says when to ask again. `book` outlives the source.
+std::unique_ptr<queue::Source> metered(std::unique_ptr<queue::Source> source, CostBook& book, std::string job,
+                                       std::string queue);
 
 }  // namespace sluice::cost

@@ -85,7 +85,6 @@ void describe(Record& answer, Visit visit) {
   visit("text", answer.text);
 }
 
-/// All but the lists.
 template <Described<HostRecord> Record, typename Visit>
 void describe(Record& record, Visit visit) {
   visit("instance", record.instance);
@@ -107,23 +106,19 @@ void describe(Record& record, Visit visit) {
   visit("file_log_level", record.file_log_level);
   visit("running_total", record.running_total);
   visit("detailed", record.detailed);
+  visit("spent_in_ms", record.spent_in);
+  visit("attribute", record.attribute);
+  visit("jobs_left_out", record.jobs_left_out);
+  visit("jobs", record.jobs);
+  visit("answers", record.answers);
+  visit("spent", record.spent);
+  visit("values", record.values);
+  visit("running", record.running);
 }
 
 namespace {
 
 constexpr std::array<std::string_view, 4> kHostStates{"starting", "running", "draining", "ended"};
-
-bool read_member(JsonReader& json, const std::string& name, HostRecord& record) {
-  return name == "jobs"            ? read_into(json, record.jobs)
-         : name == "answers"       ? read_into(json, record.answers)
-         : name == "running"       ? read_into(json, record.running)
-         : name == "spent"         ? read_into(json, record.spent)
-         : name == "spent_in_ms"   ? read_into(json, record.spent_in)
-         : name == "attribute"     ? read_into(json, record.attribute)
-         : name == "values"        ? read_into(json, record.values)
-         : name == "jobs_left_out" ? read_into(json, record.jobs_left_out)
-                                   : read_described_member(json, name, record);
-}
 
 }  // namespace
 
@@ -139,11 +134,14 @@ std::string write_record(const HostRecord& record, std::size_t most_bytes) {
   // What the brackets, names and counts of the lists take.
   constexpr std::size_t kFrame = 128;
   NoticeWriter line;
-  describe(record, [&line](std::string_view name, const auto& member) { line.put(name, member); });
-  if (!record.spent.empty()) {
-    line.put("spent_in_ms", record.spent_in);
-    line.put("attribute", record.attribute);
-  }
+  describe(record, [&line](std::string_view name, const auto& member) {
+    // All but what depends on the room that is left.
+    if constexpr (requires { line.put(name, member); }) {
+      if (name != "jobs_left_out") {
+        line.put(name, member);
+      }
+    }
+  });
   std::size_t room = most_bytes - std::min(most_bytes, line.size() + kFrame);
 
   const FittingArray jobs = write_fitting(record.jobs, Keep::first, room);
@@ -161,11 +159,7 @@ std::string write_record(const HostRecord& record, std::size_t most_bytes) {
 }
 
 Result<HostRecord> read_record(std::string_view text) {
-  HostRecord record;
-  SLUICE_PASS_ON(read_object(text, "the record of a host", [&](JsonReader& json, const std::string& name) {
-    return read_member(json, name, record);
-  }));
-  return record;
+  return read_described<HostRecord>(text, "the record of a host");
 }
 
 std::vector<std::string> queues_in(const std::string& text) {

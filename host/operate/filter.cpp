@@ -247,18 +247,11 @@ class FilterView {
 
 namespace {
 
-template <typename T>
-std::partial_ordering ordered(const T& left, const T& right) {
-  return left < right   ? std::partial_ordering::less
-         : right < left ? std::partial_ordering::greater
-                        : std::partial_ordering::equivalent;
-}
-
 /// Values of one kind.
 struct Ordering {
   template <typename T>
   std::partial_ordering operator()(const T& left, const T& right) const {
-    return ordered(left, right);
+    return left <=> right;
   }
   std::partial_ordering operator()(const Number& left, const Number& right) const {
     return compare_decimals(left.text, right.text);
@@ -269,7 +262,7 @@ struct Ordering {
   // Text in a body may be a time.
   std::partial_ordering operator()(const std::string& left, WallTime right) const {
     const auto time = parse_timestamp(left);
-    return time ? ordered(*time, right) : std::partial_ordering::unordered;
+    return time ? *time <=> right : std::partial_ordering::unordered;
   }
   std::partial_ordering operator()(WallTime left, const std::string& right) const { return 0 <=> (*this)(right, left); }
   std::partial_ordering operator()(const Composite&, const Composite&) const {
@@ -281,25 +274,9 @@ struct Ordering {
   }
 };
 
-enum class Comparison { equal, unequal, less, at_most, greater, at_least };
-
-bool holds(Comparison comparison, std::partial_ordering order) {
-  switch (comparison) {
-    case Comparison::equal:
-      return order == 0;
-    case Comparison::unequal:
-      return order != 0;
-    case Comparison::less:
-      return order < 0;
-    case Comparison::at_most:
-      return order <= 0;
-    case Comparison::greater:
-      return order > 0;
-    case Comparison::at_least:
-      break;
-  }
-  return order >= 0;
-}
+using Comparison = bool (*)(std::partial_ordering);
+constexpr Comparison kEqual = [](std::partial_ordering order) { return order == 0; };
+constexpr Comparison kGreater = [](std::partial_ordering order) { return order > 0; };
 
 /// A pattern's characters one by one: a wildcard, or one to be met.
 struct PatternStep {
@@ -354,7 +331,7 @@ Condition comparison(Operand left, Comparison how, std::vector<Operand> right) {
     const Found value = view.find(left);
     return value && std::any_of(right.begin(), right.end(), [&](const Operand& operand) {
              const Found other = view.find(operand);
-             return other && holds(how, std::visit(Ordering(), *value, *other));
+             return other && how(std::visit(Ordering(), *value, *other));
            });
   };
 }
@@ -543,12 +520,20 @@ std::string plain_text(std::string_view text) {
   return plain;
 }
 
-std::optional<Comparison> comparison_of(const Token& token) {
+/// Null for what is no comparison.
+Comparison comparison_of(const Token& token) {
+  constexpr Comparison kUnequal = [](std::partial_ordering order) { return order != 0; };
   static const std::map<std::string, Comparison, std::less<>> kComparisons{
-      {"=", Comparison::equal}, {"==", Comparison::equal},   {"!=", Comparison::unequal}, {"<>", Comparison::unequal},
-      {"<", Comparison::less},  {"<=", Comparison::at_most}, {">", Comparison::greater},  {">=", Comparison::at_least}};
+      {"=", kEqual},
+      {"==", kEqual},
+      {"!=", kUnequal},
+      {"<>", kUnequal},
+      {"<", [](std::partial_ordering order) { return order < 0; }},
+      {"<=", [](std::partial_ordering order) { return order <= 0; }},
+      {">", kGreater},
+      {">=", [](std::partial_ordering order) { return order >= 0; }}};
   const auto found = token.kind == Kind::symbol ? kComparisons.find(token.text) : kComparisons.end();
-  return found == kComparisons.end() ? std::nullopt : std::optional(found->second);
+  return found == kComparisons.end() ? nullptr : found->second;
 }
 
 template <typename T>
@@ -660,11 +645,11 @@ class Parser {
   Parsed<Condition> compared() {
     const std::size_t column = token_.column;
     SLUICE_TRY(left, operand("a condition"));
-    if (const auto how = comparison_of(token_)) {
+    if (const Comparison how = comparison_of(token_)) {
       advance();
       std::vector<Operand> right;
       SLUICE_PASS_ON(add_right(right, *left, column));
-      return comparison(std::move(*left), *how, std::move(right));
+      return comparison(std::move(*left), how, std::move(right));
     }
     const bool negative = take_word("not");
     if (!at_word("like") && !at_symbol("~") && !at_word("in")) {
@@ -701,7 +686,7 @@ class Parser {
       SLUICE_PASS_ON(add_right(right, left, left_column));
     } while (take_symbol(","));
     SLUICE_PASS_ON(need_symbol(")", "or \",\" after the value"));
-    return comparison(std::move(left), Comparison::equal, std::move(right));
+    return comparison(std::move(left), kEqual, std::move(right));
   }
 
   /// Fits `right`, if it is a literal, to the field that `left` is.
@@ -822,7 +807,7 @@ Parsed<Filter> Filter::parse(std::string_view text) {
 }
 
 Filter Filter::older_than(Duration age) {
-  return {comparison(Path{find(kFields, "age")}, Comparison::greater, {Value(age)}), false};
+  return {comparison(Path{find(kFields, "age")}, kGreater, {Value(age)}), false};
 }
 
 Filter Filter::error_like(std::string_view text) {
@@ -831,7 +816,7 @@ Filter Filter::error_like(std::string_view text) {
 
 Filter Filter::error_of(std::string_view cause) {
   const Value fingerprint = queue::is_fingerprint(cause) ? std::string(cause) : queue::fingerprint_of(cause);
-  return {comparison(Path{find(kFailureFields, "fingerprint")}, Comparison::equal, {fingerprint}), false};
+  return {comparison(Path{find(kFailureFields, "fingerprint")}, kEqual, {fingerprint}), false};
 }
 
 Filter Filter::also(const Filter& other) const {

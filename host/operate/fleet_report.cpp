@@ -176,10 +176,6 @@ std::optional<double> rate_of(const fleet::JobPace& pace, double rate) {
   return pace.over > Duration::zero() ? std::optional(rate) : std::nullopt;
 }
 
-std::optional<std::string> text_if_any(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional(text);
-}
-
 void describe_pace(const fleet::JobPace& pace, Fields& fields) {
   fields.rate("claimed_per_second", kNowhere, rate_of(pace, pace.claimed));
   fields.rate("done_per_second", figures("DONE/S"), rate_of(pace, pace.done));
@@ -276,10 +272,10 @@ void describe(const fleet::KnownHost& known, Fields& fields) {
   fields.member("state", to_string(host.state));
   fields.cell({"STATE"}, state_cell(known));
   fields.member("pulse", to_string(known.pulse));
-  fields.member("unhealthy", text_if_any(host.unhealthy));
-  fields.member("not_ready", text_if_any(host.not_ready));
-  fields.member("left_behind", text_if_any(host.left_behind));
-  fields.member("no_answer", text_if_any(known.silence));
+  fields.member("unhealthy", some(host.unhealthy));
+  fields.member("not_ready", some(host.not_ready));
+  fields.member("left_behind", some(host.left_behind));
+  fields.member("no_answer", some(known.silence));
   fields.seconds("record_age_seconds", kNowhere, known.age);
   fields.span(figures("SEEN"), known.age);
   fields.text("version", names("VERSION", 6, 2), host.version);

@@ -101,21 +101,9 @@ std::string LineRanges::text() const {
   return text;
 }
 
-void UnsureLines::add(const std::string& moment, std::uint64_t line) {
-  LineRanges one;
-  one.add(line);
-  add(moment, one);
-}
-
-void UnsureLines::add(const std::string& moment, const LineRanges& lines) {
-  const auto same = std::find_if(by_moment_.begin(), by_moment_.end(),
-                                 [&moment](const auto& known) { return known.first == moment; });
-  (same != by_moment_.end() ? same->second : by_moment_.emplace_back(moment, LineRanges{}).second).add(lines);
-}
-
 void UnsureLines::add(const UnsureLines& lines) {
   for (const auto& [moment, those] : lines.by_moment_) {
-    add(moment, those);
+    by_moment_[moment].add(those);
   }
 }
 
@@ -137,7 +125,7 @@ UnsureLines UnsureLines::behind(std::uint64_t line) const {
   UnsureLines rest;
   for (const auto& [moment, lines] : by_moment_) {
     if (const LineRanges those = lines.behind(line); !those.empty()) {
-      rest.add(moment, those);
+      rest.by_moment_.emplace(moment, those);
     }
   }
   return rest;
@@ -163,7 +151,7 @@ std::optional<UnsureLines> UnsureLines::parse(std::string_view text) {
     if (!lines) {
       return std::nullopt;
     }
-    unsure.add(std::string(part.substr(1, colon - 1)), *lines);
+    unsure.by_moment_[std::string(part.substr(1, colon - 1))].add(*lines);
     text.remove_prefix(part.size());
   }
   return unsure;

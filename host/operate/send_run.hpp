@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,8 +55,7 @@ class LineRanges {
 /// Lines that may have been stored, by the moments of which their ids were made (queue::Sender). Few. A value.
 class UnsureLines {
  public:
-  void add(const std::string& moment, std::uint64_t line);
-  void add(const std::string& moment, const LineRanges& lines);
+  void add(const std::string& moment, std::uint64_t line) { by_moment_[moment].add(line); }
   /// Empty for a line that is not among them.
   std::string moment_of(std::uint64_t line) const;
   /// How many ranges they are.
@@ -69,7 +69,7 @@ class UnsureLines {
   static std::optional<UnsureLines> parse(std::string_view text);
 
  private:
-  std::vector<std::pair<std::string, LineRanges>> by_moment_;
+  std::map<std::string, LineRanges> by_moment_;
 };
 
 /// One sending of an input, which may be repeated for the lines that it did not store. A line that may have been stored

@@ -17,14 +17,15 @@ constexpr std::array<std::string_view, 10> kNames{"arrived",       "claimed",  "
                                                   "dead_lettered", "redriven", "edited",   "gone",     "out_of_view"};
 
 bool failed_since(const Sighting& before, const Sighting& now) {
-  return !now.failure.empty() && (before.failure.empty() || now.failure.failed_at != before.failure.failed_at ||
-                                  now.failure.attempts != before.failure.attempts);
+  const queue::Failure& was = before.record.failure;
+  const queue::Failure& is = now.record.failure;
+  return !is.empty() && (was.empty() || is.failed_at != was.failed_at || is.attempts != was.attempts);
 }
 
 bool claimed_since(const Sighting& before, const Sighting& now) {
   return now.state == MessageState::in_flight &&
-         (before.state != MessageState::in_flight || now.received_at != before.received_at ||
-          now.attempt != before.attempt);
+         (before.state != MessageState::in_flight || now.record.received_at != before.record.received_at ||
+          now.record.message.attempt != before.record.message.attempt);
 }
 
 /// Collects what happened to one message.
@@ -39,11 +40,11 @@ class Story {
   }
 
   void entered(const Sighting& now) {
-    if (now.half == Half::dlq) {
+    if (now.record.half == Half::dlq) {
       tell(EventKind::dead_lettered, now);
     } else {
       tell(EventKind::arrived, now);
-      if (!now.failure.empty() && now.state != MessageState::in_flight) {
+      if (!now.record.failure.empty() && now.state != MessageState::in_flight) {
         tell(EventKind::retrying, now);
       }
     }
@@ -51,14 +52,14 @@ class Story {
   }
 
   void moved(const Sighting& now) {
-    tell(now.half == Half::dlq ? EventKind::dead_lettered : EventKind::redriven, now);
+    tell(now.record.half == Half::dlq ? EventKind::dead_lettered : EventKind::redriven, now);
     claim(now);
   }
 
   void stayed(const Sighting& before, const Sighting& now) {
     if (claimed_since(before, now)) {
       tell(EventKind::claimed, now);
-    } else if (now.version == before.version) {
+    } else if (now.record.version == before.record.version) {
       if (before.state == MessageState::in_flight && now.state == MessageState::ready) {
         tell(EventKind::expired, now);
       }
@@ -87,41 +88,31 @@ const std::optional<WallTime>& horizon_of(const Snapshot& look, Half half) {
 }
 
 /// True when the look would show a record of this place in the queue.
-bool reaches(const Snapshot& look, const Sighting& record) {
+bool reaches(const Snapshot& look, const queue::StoredMessage& record) {
   const auto& horizon = horizon_of(look, record.half);
-  return !horizon || (record.half == Half::dlq ? record.sent_at > *horizon : record.sent_at < *horizon);
+  const WallTime sent_at = record.message.sent_at;
+  return !horizon || (record.half == Half::dlq ? sent_at > *horizon : sent_at < *horizon);
 }
 
 /// A look that does not reach the end also shows old messages for the first time: those that moved up.
 bool is_new(const Sighting& found, const Snapshot& before) {
-  return reaches(before, found) || found.sent_at >= before.taken_at;
+  return reaches(before, found.record) || found.record.message.sent_at >= before.taken_at;
 }
 
 /// Younger dead letters have taken its place in the look; nothing has happened to it.
-bool pushed_out(const Sighting& last, const Snapshot& now) { return last.half == Half::dlq && !reaches(now, last); }
+bool pushed_out(const Sighting& last, const Snapshot& now) {
+  return last.record.half == Half::dlq && !reaches(now, last.record);
+}
 
 /// What left the one half may lie in the other, beyond its horizon.
 bool is_gone(const Sighting& last, const Snapshot& now) {
-  const Half other = last.half == Half::dlq ? Half::standard : Half::dlq;
-  return reaches(now, last) && !horizon_of(now, other);
+  const Half other = last.record.half == Half::dlq ? Half::standard : Half::dlq;
+  return reaches(now, last.record) && !horizon_of(now, other);
 }
 
 }  // namespace
 
 std::string_view to_string(EventKind kind) { return kNames.at(static_cast<std::size_t>(kind)); }
-
-Sighting Sighting::of(const queue::StoredMessage& record, WallTime now) {
-  return {.id = record.message.id,
-          .half = record.half,
-          .state = record.state(now),
-          .version = record.version,
-          .attempt = record.message.attempt,
-          .sent_at = record.message.sent_at,
-          .received_at = record.received_at,
-          .invisible_until = record.invisible_until,
-          .failure = record.failure,
-          .wanted = true};
-}
 
 std::vector<Event> Watcher::step(Snapshot now) {
   std::vector<Event> events;
@@ -133,7 +124,7 @@ std::vector<Event> Watcher::step(Snapshot now) {
         if (is_new(found, *before_)) {
           story.entered(found);
         }
-      } else if (last->second.half != found.half) {
+      } else if (last->second.record.half != found.record.half) {
         story.moved(found);
       } else {
         story.stayed(last->second, found);
@@ -145,7 +136,8 @@ std::vector<Event> Watcher::step(Snapshot now) {
       }
     }
     std::stable_sort(events.begin(), events.end(), [](const Event& left, const Event& right) {
-      return std::tie(left.message.sent_at, left.message.id) < std::tie(right.message.sent_at, right.message.id);
+      const auto order = [](const queue::Message& message) { return std::tie(message.sent_at, message.id); };
+      return order(left.message.record.message) < order(right.message.record.message);
     });
   }
   before_ = std::move(now);
@@ -166,11 +158,14 @@ Result<Snapshot> take_look(queue::Operator& queue, const LookRequest& request, c
     do {
       list.limit = std::min(left, kPageSize);
       SLUICE_TRY(page, queue.list(list, deadline));
-      for (const queue::StoredMessage& record : page->messages) {
-        Sighting sighting = Sighting::of(record, look.taken_at);
-        sighting.wanted = !request.wanted || request.wanted(record);
-        edge = sighting.sent_at;
-        look.records.insert_or_assign(record.message.id, std::move(sighting));
+      for (queue::StoredMessage& record : page->messages) {
+        const bool wanted = !request.wanted || request.wanted(record);
+        const queue::MessageState state = record.state(look.taken_at);
+        record.message.body = {};
+        record.message.attributes = {};
+        edge = record.message.sent_at;
+        const std::string id = record.message.id;
+        look.records.insert_or_assign(id, Sighting{std::move(record), state, wanted});
       }
       left -= std::min(left, page->messages.size());
       list.cursor = page->next;

@@ -20,20 +20,12 @@ namespace sluice::operate {
 
 /// One record as a look found it. A value.
 struct Sighting {
-  std::string id;
-  queue::Half half = queue::Half::standard;
+  queue::StoredMessage record;  ///< without its content
   queue::MessageState state = queue::MessageState::ready;
-  std::int64_t version = 0;
-  std::uint32_t attempt = 0;  ///< the receive count
-  WallTime sent_at{};
-  std::optional<WallTime> received_at;
-  std::optional<WallTime> invisible_until;
-  queue::Failure failure;
   bool wanted = true;  ///< what happens to it is told
 
-  static Sighting of(const queue::StoredMessage& record, WallTime now);
   /// When it may be claimed next.
-  WallTime due_at() const { return invisible_until ? std::max(sent_at, *invisible_until) : sent_at; }
+  WallTime due_at() const { return std::max(record.message.sent_at, record.invisible_until.value_or(WallTime{})); }
 };
 
 /// A look: the oldest records of the standard half, where things happen, and the youngest of the dead-letter half.

@@ -115,9 +115,9 @@ Error hung_up() { return Error(ErrorCode::unavailable, "the host has hung up wit
 /// More than any host runs: every worker of many jobs, each on a message with a long id.
 constexpr std::size_t kLongestRecord = 4 * 1024 * 1024;
 
-fleet::Directive order_of(const ControlRequest& request, const ControlPeer& peer, const fleet::HostRecord& host) {
+fleet::Directive order_of(const ControlRequest& request, uid_t user, const fleet::HostRecord& host) {
   fleet::Directive order;
-  order.by = "user " + std::to_string(peer.user) + " at the control socket";
+  order.by = "user " + std::to_string(user) + " at the control socket";
   if (request.verb == ControlVerb::cancel_running) {
     order.wish = fleet::Wish::cancel_running;
     order.target = fleet::Target::message;
@@ -277,23 +277,23 @@ class Server final : public ControlSocket {
 
   /// `line`: nothing where that was too long.
   void reply(Caller& caller, const std::optional<std::string>& line) {
-    const ControlReply made = reply_to(line, {.user = peer_of(caller.socket.native_handle()).uid});
+    const ControlReply made = reply_to(line, peer_of(caller.socket.native_handle()).uid);
     caller.awaits = made.awaits;
     caller.say(encode(made.answer));
     if (made.awaits && *made.awaits <= told_) {
       tell_line(told_, told_line_);
     }
   }
-  ControlReply reply_to(const std::optional<std::string>& line, const ControlPeer& peer) const {
-    const auto refusal = [](const std::string& why) { return ControlReply{ControlAnswer::refusal(why), std::nullopt}; };
-    if (peer.user != 0 && peer.user != ::geteuid()) {
-      return refusal("user " + std::to_string(peer.user) + " may not steer this host; only its own user and root may");
+  ControlReply reply_to(const std::optional<std::string>& line, uid_t user) const {
+    const auto refusal = [](const std::string& why) { return ControlReply{ControlAnswer::refusal(why)}; };
+    if (user != 0 && user != ::geteuid()) {
+      return refusal("user " + std::to_string(user) + " may not steer this host; only its own user and root may");
     }
     if (!line) {
       return refusal("a request has at most " + std::to_string(kLongestRequest) + " bytes");
     }
     const auto request = decode_request(*line);
-    return request ? answer_(*request, peer) : refusal(request.error().message());
+    return request ? answer_(*request, user) : refusal(request.error().message());
   }
   void tell_line(std::uint64_t number, const std::string& line) {
     told_ = number;
@@ -516,7 +516,7 @@ Result<std::unique_ptr<ControlSocket>> ControlSocket::open(const ControlFolder& 
 }
 
 ControlResponder::ControlResponder(const Parts& parts) : parts_(parts) {
-  const auto answers = [this](const ControlRequest& request, const ControlPeer& peer) { return answer(request, peer); };
+  const auto answers = [this](const ControlRequest& request, uid_t user) { return answer(request, user); };
   auto opened = ControlSocket::open(ControlFolder::of(parts.config), answers);
   Result<void> started = opened ? (*opened)->start() : opened.error();
   if (!started) {
@@ -527,21 +527,21 @@ ControlResponder::ControlResponder(const Parts& parts) : parts_(parts) {
   socket_ = std::move(*opened);
 }
 
-ControlReply ControlResponder::answer(const ControlRequest& request, const ControlPeer& peer) {
+ControlReply ControlResponder::answer(const ControlRequest& request, uid_t user) {
   switch (request.verb) {
     case ControlVerb::about:
-      return {{.record = write_record(parts_.host.describe(), kLongestRecord)}, std::nullopt};
+      return {{.record = write_record(parts_.host.describe(), kLongestRecord)}};
     case ControlVerb::look:
       parts_.look_now();
-      return {{.text = "looks at what operators want"}, std::nullopt};
+      return {{.text = "looks at what operators want"}};
     default:
-      return obey(request, peer);
+      return obey(request, user);
   }
 }
 
-ControlReply ControlResponder::obey(const ControlRequest& request, const ControlPeer& peer) {
+ControlReply ControlResponder::obey(const ControlRequest& request, uid_t user) {
   if (request.verb == ControlVerb::cancel_running && request.message.empty()) {
-    return {ControlAnswer::refusal("\"message\" is missing: the id of the message"), std::nullopt};
+    return {ControlAnswer::refusal("\"message\" is missing: the id of the message")};
   }
   std::optional<std::uint64_t> awaits;
   if (request.wait && request.verb == ControlVerb::drain) {
@@ -551,23 +551,18 @@ ControlReply ControlResponder::obey(const ControlRequest& request, const Control
     const MutexLock lock(mutex_);
     awaits = ++asked_;
   }
-  const fleet::Answer answer = parts_.host.obey(order_of(request, peer, parts_.host.describe()));
-  if (!answer.done) {
-    return {ControlAnswer::refusal(answer.text), std::nullopt};
-  }
-  return {{.text = answer.text}, awaits};
+  const fleet::Answer answer = parts_.host.obey(order_of(request, user, parts_.host.describe()));
+  return answer.done ? ControlReply{{.text = answer.text}, awaits} : ControlReply{ControlAnswer::refusal(answer.text)};
 }
 
-void ControlResponder::reload_ended(const ReloadResult& result) {
+void ControlResponder::reload_ended(const ControlAnswer& result) {
   std::uint64_t covered = 0;
   {
     const MutexLock lock(mutex_);
     covered = covered_;
   }
   if (socket_ && covered > 0) {
-    ControlAnswer told = result.taken ? ControlAnswer{} : ControlAnswer::refusal(result.text);
-    told.text = result.taken ? result.text : std::string();
-    socket_->tell(covered, told);
+    socket_->tell(covered, result);
   }
 }
 

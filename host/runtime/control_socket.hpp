@@ -129,18 +129,13 @@ struct LocalHosts {
 /// Asks all hosts of the folder who they are; each has a second to say so.
 LocalHosts find_local_hosts(const ControlFolder& folder, const Clock& clock);
 
-/// Who asks, as the kernel knows him.
-struct ControlPeer {
-  std::uint32_t user = 0;
-};
-
 /// What a caller is told now, and what it waits for besides.
 struct ControlReply {
   /// Waits for the end of the host.
   static constexpr std::uint64_t kFarewell = ~std::uint64_t{0};
 
-  ControlAnswer answer;
-  std::optional<std::uint64_t> awaits;  ///< the number of what will be told, from 1
+  ControlAnswer answer{};
+  std::optional<std::uint64_t> awaits{};  ///< the number of what will be told, from 1
 };
 
 /// The host's side of its control socket: one request a connection, from the host's own user and from root. Callers
@@ -148,8 +143,8 @@ struct ControlReply {
 /// connections makes room for the newest. It never holds up the end of the host, and its file goes with it.
 class ControlSocket : public Service {
  public:
-  /// Called on the socket's thread, one at a time, under no lock; must be quick.
-  using Answer = std::function<ControlReply(const ControlRequest& request, const ControlPeer& peer)>;
+  /// Called on the socket's thread, one at a time, under no lock; must be quick. `user`: who asks, as the kernel knows.
+  using Answer = std::function<ControlReply(const ControlRequest& request, uid_t user)>;
 
   static constexpr std::size_t kLongestRequest = 4096;  ///< bytes, the line break apart
   static constexpr std::size_t kMostCallers = 32;
@@ -164,12 +159,6 @@ class ControlSocket : public Service {
   /// Tells all who wait how the host has ended, and removes the file. Returns at once, or as soon as they are told,
   /// since the process may be gone in a moment. Thread-safe.
   virtual void farewell(const ControlEnding& ending) = 0;
-};
-
-/// What came of a reload. A value.
-struct ReloadResult {
-  bool taken = false;
-  std::string text;  ///< what has changed, or why nothing has: one line for each thing that is wrong
 };
 
 /// Answers at the control socket on behalf of a host, and tells those who wait how a reload or the host has ended.
@@ -192,7 +181,8 @@ class ControlResponder : boost::noncopyable {
     const MutexLock lock(mutex_);
     covered_ = asked_;
   }
-  void reload_ended(const ReloadResult& result);
+  /// What has changed, or why nothing has: one line for each thing that is wrong.
+  void reload_ended(const ControlAnswer& result);
   /// Nobody is answered any more. Returns at once.
   void farewell(const ControlEnding& ending) {
     if (socket_) {
@@ -201,8 +191,8 @@ class ControlResponder : boost::noncopyable {
   }
 
  private:
-  ControlReply answer(const ControlRequest& request, const ControlPeer& peer);
-  ControlReply obey(const ControlRequest& request, const ControlPeer& peer);
+  ControlReply answer(const ControlRequest& request, uid_t user);
+  ControlReply obey(const ControlRequest& request, uid_t user);
 
   const Parts parts_;
 

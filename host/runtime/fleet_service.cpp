@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "base/process_mark.hpp"
-#include "base/signal_block.hpp"
 #include "host/fleet/fleet.hpp"
 #include "host/runtime/service.hpp"
 #include "host/work/job_queues.hpp"
@@ -36,13 +35,15 @@ fleet::HostRecord identity_of(const HostReporter::Facts& facts, const Clock& clo
 }
 
 void add_costs(const cost::CostView& view, fleet::HostRecord& record) {
-  record.spent_in = view.covered;
   for (const cost::CostView::Row& row : view.rows) {
     if (!row.hour.none()) {
       record.spent.push_back({row.queue, row.job, row.hour});
     }
   }
-  record.attribute = view.attribute;
+  if (!record.spent.empty()) {
+    record.spent_in = view.covered;
+    record.attribute = view.attribute;
+  }
   for (const cost::TopValues::Named& named : view.values.values) {
     if (record.values.size() < kMostValues) {
       record.values.push_back({named.value, named.usage});
@@ -267,20 +268,11 @@ Answer HostCommandHandler::obey(const Directive& order) {
 }
 
 FleetService::FleetService(Parts parts, const fleet::HostRecord& identity, QueueNames names)
-    : parts_(std::move(parts)), own_(identity.instance), names_(std::move(names)), resolver_(identity) {}
-
-Result<void> FleetService::start() {
-  const SignalBlock block;
-  return thread_.start([this](const std::stop_token& stop) { run(stop); });
-}
-
-bool FleetService::leave(SteadyTime limit) {
-  {
-    const MutexLock lock(mutex_);
-    end_by_ = std::min(limit, parts_.clock.steady_now() + kFarewellTime);
-  }
-  return thread_.stop_until(limit);
-}
+    : RepeatingService("sluice-fleet", parts.clock),
+      parts_(std::move(parts)),
+      own_(identity.instance),
+      names_(std::move(names)),
+      resolver_(identity) {}
 
 void FleetService::open(const std::vector<std::string>& names) {
   const SteadyTime now = parts_.clock.steady_now();
@@ -315,37 +307,32 @@ void FleetService::look_first(const std::vector<std::string>& names) {
   }
 }
 
-void FleetService::run(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    if (parts_.clock.steady_now() >= open_again_) {
-      open_again_ = SteadyTime::min();
-      open(names_());
-    }
-    bool look = false;
-    bool tell = false;
-    {
-      const MutexLock lock(mutex_);
-      look = std::exchange(look_, false);
-      tell = std::exchange(tell_, false);
-    }
-    look_at_self();
-    if (auto ended = parts_.ended ? parts_.ended() : std::vector<fleet::HostEnd>(); !ended.empty()) {
-      std::move(ended.begin(), ended.end(), std::back_inserter(ended_));
-      tell = true;
-    }
-    SteadyTime wake = parts_.clock.steady_now() + kOpenAgain;
-    for (const auto& post : posts_) {
-      if (look) {
-        post->poll_schedule.look_soon();
-      }
-      if (tell) {
-        post->poll_schedule.tell_soon();
-      }
-      wake = std::min(wake, attend(*post, stop));
-    }
-    const MutexLock lock(mutex_);
-    changed_.wait_until(mutex_, stop, wake, [this]() SLUICE_REQUIRES(mutex_) { return look_ || tell_; });
+SteadyTime FleetService::step(const std::stop_token& stop) {
+  if (parts_.clock.steady_now() >= open_again_) {
+    open_again_ = SteadyTime::min();
+    open(names_());
   }
+  const bool look = look_.exchange(false);
+  bool tell = tell_.exchange(false);
+  look_at_self();
+  if (auto ended = parts_.ended ? parts_.ended() : std::vector<fleet::HostEnd>(); !ended.empty()) {
+    std::move(ended.begin(), ended.end(), std::back_inserter(ended_));
+    tell = true;
+  }
+  SteadyTime wake = parts_.clock.steady_now() + kOpenAgain;
+  for (const auto& post : posts_) {
+    if (look) {
+      post->poll_schedule.look_soon();
+    }
+    if (tell) {
+      post->poll_schedule.tell_soon();
+    }
+    wake = std::min(wake, attend(*post, stop));
+  }
+  return wake;
+}
+
+void FleetService::end() {
   for (const auto& post : posts_) {
     post->watch.reset();
     take_leave(*post);
@@ -470,12 +457,7 @@ void FleetService::take_leave(Post& post) {
   if (post.told == 0) {
     return;
   }
-  SteadyTime end{};
-  {
-    const MutexLock lock(mutex_);
-    end = end_by_;
-  }
-  const Deadline deadline = Deadline::at(end);
+  const Deadline deadline = Deadline::at(end_by());
   if (parts_.control.describe().state == fleet::HostState::ended) {
     static_cast<void>(tell(post, deadline));
     return;

@@ -109,7 +109,7 @@ class HostCommandHandler final : public fleet::HostControl {
 /// A host's place in its fleet: tells of the host on the boards of its queues, and obeys what operators want there, on
 /// one thread. A BoardPollSchedule decides when, the DirectiveResolver what. A board that fails is left alone for a
 /// while.
-class FleetService final : public Service {
+class FleetService final : public RepeatingService {
  public:
   /// The queues whose boards are attended now.
   using QueueNames = std::function<std::vector<std::string>()>;
@@ -133,24 +133,15 @@ class FleetService final : public Service {
   /// up on a store that does not answer at once: the thread looks again.
   void look_first(const std::vector<std::string>& names);
 
-  Result<void> start() override;
-  void stop() override { leave(SteadyTime::max()); }
-  /// As stop: the host ends, and takes its records down; where it leaves work behind they say so instead. Waits no
-  /// longer than until `limit`. False: a store is being asked; who cannot wait for it leaves the process without
-  /// destroying the service.
-  bool leave(SteadyTime limit);
-
   /// Somebody has given a directive. Returns at once, from any thread.
   void look_now() {
-    const MutexLock lock(mutex_);
     look_ = true;
-    changed_.notify_all();
+    wake();
   }
   /// The host has something new to tell. The same.
   void tell_now() {
-    const MutexLock lock(mutex_);
     tell_ = true;
-    changed_.notify_all();
+    wake();
   }
 
  private:
@@ -170,7 +161,9 @@ class FleetService final : public Service {
     std::unique_ptr<queue::NoticeBoard::Watch> watch;
   };
 
-  void run(const std::stop_token& stop);
+  SteadyTime step(const std::stop_token& stop) override;
+  /// The host takes its records down; where it leaves work behind they say so instead.
+  void end() override;
   /// Tells at once when the host's health has changed. Its paces are of what is counted here, however seldom they are
   /// told.
   void look_at_self();
@@ -208,14 +201,8 @@ class FleetService final : public Service {
   SteadyTime open_again_ = SteadyTime::min();
   std::pair<bool, bool> health_{true, true};  ///< as was seen last: healthy, ready
 
-  Mutex mutex_;
-  Condition changed_;
-  bool look_ SLUICE_GUARDED_BY(mutex_) = false;
-  bool tell_ SLUICE_GUARDED_BY(mutex_) = false;
-  SteadyTime end_by_ SLUICE_GUARDED_BY(mutex_) = SteadyTime::max();
-
-  // Last, so that it ends before what it uses.
-  ServiceThread thread_{"sluice-fleet"};
+  std::atomic<bool> look_{false};
+  std::atomic<bool> tell_{false};
 };
 
 }  // namespace sluice::runtime

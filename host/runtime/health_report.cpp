@@ -19,18 +19,6 @@ constexpr Duration kCountUntold = std::chrono::minutes(5);
 /// For the looks at all queues together before a start.
 constexpr Duration kProbeTimeout = std::chrono::seconds(15);
 
-/// What was opened before, or is opened now.
-Result<queue::Operator*> operator_of(const std::string& queue,
-                                     std::map<std::string, std::unique_ptr<queue::Operator>>& operators,
-                                     queue::Queues& queues) {
-  auto& opened = operators[queue];
-  if (!opened) {
-    SLUICE_TRY(made, queues.open_operator(queue));
-    opened = std::move(*made);
-  }
-  return opened.get();
-}
-
 bool forbids_start(ErrorCode code) {
   return code == ErrorCode::queue_missing || code == ErrorCode::denied || code == ErrorCode::corrupt ||
          code == ErrorCode::invalid;
@@ -210,7 +198,8 @@ std::vector<observe::Component> components_of(const HealthSources& sources) {
 
 DepthSampler::DepthSampler(Addresses addresses, queue::Queues& queues, observe::Metrics& metrics, const Clock& clock,
                            Duration interval, Limits limits)
-    : addresses_(std::move(addresses)),
+    : RepeatingService("sluice-depths", clock),
+      addresses_(std::move(addresses)),
       queues_(queues),
       metrics_(metrics),
       clock_(clock),
@@ -220,24 +209,20 @@ DepthSampler::DepthSampler(Addresses addresses, queue::Queues& queues, observe::
         return std::min(pace, std::max(limit.second / 2, kCountAgain));
       })) {}
 
-void DepthSampler::run(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    bool all = false;
-    SteadyTime begun;
-    {
-      const MutexLock lock(mutex_);
-      changed_.wait(mutex_, stop, [this]() SLUICE_NO_TSA { return asked_ || !limits_.empty(); });
-      begun = clock_.steady_now();
-      all = asked_ && begun >= all_again_;
-      asked_ = asked_ && !all;
-    }
-    if (all) {
-      all_again_ = begun + interval_;
-    }
-    const SteadyTime next = begun + (sample(stop, all) ? pace_ : std::min(pace_, kCountAgain));
-    const MutexLock lock(mutex_);
-    changed_.wait_until(mutex_, stop, next, [] { return false; });
+SteadyTime DepthSampler::step(const std::stop_token& stop) {
+  const SteadyTime begun = clock_.steady_now();
+  if (begun < next_) {
+    return next_;
   }
+  const bool all = begun >= all_again_ && asked_.exchange(false);
+  if (!all && limits_.empty()) {
+    return asked_ ? all_again_ : SteadyTime::max();
+  }
+  if (all) {
+    all_again_ = begun + interval_;
+  }
+  next_ = begun + (sample(stop, all) ? pace_ : std::min(pace_, kCountAgain));
+  return next_;
 }
 
 bool DepthSampler::sample(const std::stop_token& stop, bool all) {
@@ -288,7 +273,7 @@ bool DepthSampler::sample(const std::stop_token& stop, bool all) {
 
 // The claims of the same queue report a failure; the gauges keep their last value.
 Result<QueueDepth> DepthSampler::count(const std::string& name, bool cheap) {
-  SLUICE_TRY(counted, operator_of(name, operators_, queues_));
+  SLUICE_TRY(counted, opened(operators_, name, [&] { return queues_.open_operator(name); }));
   const SteadyTime asked_at = clock_.steady_now();
   const Deadline deadline = Deadline::after(clock_, kStatsTimeout);
   SLUICE_TRY(standard, (*counted)->stats({.half = queue::Half::standard, .cheap = cheap}, deadline));
@@ -340,9 +325,9 @@ Result<bool> EmptyCheck::empty(const std::vector<queue::QueueAddress>& addresses
 }
 
 Result<bool> EmptyCheck::empty(const queue::QueueAddress& address, bool consistent) {
-  SLUICE_TRY(opened, operator_of(address.queue, operators_, queues_));
+  SLUICE_TRY(counted, opened(operators_, address.queue, [&] { return queues_.open_operator(address.queue); }));
   const auto stats =
-      (*opened)->stats({.half = address.half, .consistent = consistent}, Deadline::after(clock_, kStatsTimeout));
+      (*counted)->stats({.half = address.half, .consistent = consistent}, Deadline::after(clock_, kStatsTimeout));
   SLUICE_PASS_ON(stats);
   return stats->ready == 0 && stats->in_flight == 0;
 }

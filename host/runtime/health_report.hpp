@@ -25,7 +25,7 @@ struct QueueDepth {
 /// somebody has asked for them, and no more than once in `interval`: a scrape shows the depth as the scrape before it
 /// caused it. A queue with a limit to its lag is counted all the time, twice within the limit and at least every
 /// `interval`, and every second while it cannot be counted.
-class DepthSampler final : public Service {
+class DepthSampler final : public RepeatingService {
  public:
   using Addresses = std::function<std::vector<queue::QueueAddress>()>;
   using Limits = std::map<std::string, Duration>;  ///< by queue
@@ -44,23 +44,10 @@ class DepthSampler final : public Service {
                Duration interval, Limits limits = {});
   ~DepthSampler() override { stop(); }
 
-  Result<void> start() override {
-    return thread_.start([this](const std::stop_token& stop) { run(stop); });
-  }
-  void stop() override { thread_.stop(); }
-  /// As stop, but waits no longer than until `limit`. False: a store is being asked, and its thread ends only when that
-  /// has answered; who cannot wait so long leaves the process without destroying the sampler.
-  bool leave(SteadyTime limit) {
-    return thread_.stop_until(SLUICE_GUARD(hung_sampler_left) ? limit : SteadyTime::max());
-  }
-
   /// Somebody reads the gauges. Thread-safe, returns at once.
   void asked() {
-    {
-      const MutexLock lock(mutex_);
-      asked_ = true;
-    }
-    changed_.notify_all();
+    asked_ = true;
+    wake();
   }
   /// As it was counted last; nothing before the first time.
   std::optional<QueueDepth> depth(const std::string& queue) const {
@@ -77,7 +64,7 @@ class DepthSampler final : public Service {
   std::map<std::string, Lag> lags() const;
 
  private:
-  void run(const std::stop_token& stop);
+  SteadyTime step(const std::stop_token& stop) override;
   /// False: one with a limit could not be counted.
   bool sample(const std::stop_token& stop, bool all);
   Result<QueueDepth> count(const std::string& queue, bool cheap);
@@ -90,19 +77,16 @@ class DepthSampler final : public Service {
   const Limits limits_;
   const Duration pace_;  ///< of queues with a limit
 
+  std::atomic<bool> asked_{false};
   mutable Mutex mutex_;
-  Condition changed_;
   std::map<std::string, QueueDepth> depths_ SLUICE_GUARDED_BY(mutex_);
   std::map<std::string, std::string> uncounted_ SLUICE_GUARDED_BY(mutex_);  ///< queues with a limit: why not
-  bool asked_ SLUICE_GUARDED_BY(mutex_) = false;
 
   // Touched only by the thread.
+  SteadyTime next_ = SteadyTime::min();             ///< not before, whoever asks
   SteadyTime all_again_ = SteadyTime::min();        ///< when the queues without a limit may be counted next
   std::map<std::string, SteadyTime> untold_again_;  ///< when a queue without a job, of which nobody tells, may be
   std::map<std::string, std::unique_ptr<queue::Operator>> operators_;
-
-  // Last, so that it ends before what it uses.
-  ServiceThread thread_{"sluice-depths"};
 };
 
 /// Whether queues have nothing due or in flight, here or elsewhere. Of one thread. The references outlive it.

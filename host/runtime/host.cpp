@@ -49,7 +49,7 @@ Result<std::unique_ptr<queue::Source>> open_source(queue::Queues& queues, const 
   const config::JobConfig& job = plan.config;
   const auto addresses = work::addresses_of(job);
   const auto metered = [&](std::unique_ptr<queue::Source> source, const queue::QueueAddress& address) {
-    return cost::metered(std::move(source), book.account(job.name, address.queue));
+    return cost::metered(std::move(source), book, job.name, address.queue);
   };
   if (job.queues.empty()) {
     queue::Selection selection = selection_of(job);
@@ -419,7 +419,7 @@ void Host::reload(JobSet::Exchange next) {
   for (const plugin::RejectedPlugin& rejected : parts_.plugins.rejected()) {
     text += "; not used: " + rejected.why;
   }
-  responder_->reload_ended({true, text + host_file_remark_});
+  responder_->reload_ended({.text = text + host_file_remark_});
 }
 
 std::vector<std::string> Host::on_old_code(const std::vector<std::string>& leaving) const {
@@ -447,7 +447,7 @@ std::vector<std::string> Host::on_old_code(const std::vector<std::string>& leavi
 
 void Host::refuse_reload(const std::vector<std::string>& reasons) {
   tell_reload({{}, reasons, parts_.plugins.rejected()});
-  responder_->reload_ended({false, joined(reasons, "\n")});
+  responder_->reload_ended(ControlAnswer::refusal(joined(reasons, "\n")));
 }
 
 void Host::tell_reload(const ReloadNews& result) const {
@@ -473,7 +473,7 @@ void Host::begin_drain() {
   ready_ = false;
   reporter_.set_state(fleet::HostState::draining);
   fleet_.tell_now();
-  schedules_.request_stop();
+  schedules_.begin_leave(SteadyTime::max());
   if (wake_) {
     wake_->withdraw();
   }

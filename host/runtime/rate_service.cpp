@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/signal_block.hpp"
 #include "host/runtime/service.hpp"
 
 namespace sluice::runtime {
@@ -25,49 +24,17 @@ void tell(const fleet::RateShare& share, work::Job& job) {
 
 }  // namespace
 
-Result<void> RateService::start() {
-  const SignalBlock block;
-  return thread_.start([this](const std::stop_token& stop) { run(stop); });
-}
-
-void RateService::begin_leave(SteadyTime limit) {
-  {
-    const MutexLock lock(mutex_);
-    end_by_ = std::min({end_by_, limit, parts_.clock.steady_now() + kFarewellTime});
-  }
-  thread_.request_stop();
-}
-
-bool RateService::leave(SteadyTime limit) {
-  begin_leave(limit);
-  return thread_.stop_until(limit);
-}
-
-void RateService::run(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    {
-      const MutexLock lock(mutex_);
-      look_ = false;
-    }
-    const SteadyTime wake = attend(stop);
-    const MutexLock lock(mutex_);
-    changed_.wait_until(mutex_, stop, wake, [this]() SLUICE_REQUIRES(mutex_) { return look_; });
-  }
-  SteadyTime end{};
-  {
-    const MutexLock lock(mutex_);
-    end = end_by_;
-  }
+void RateService::end() {
   for (const bool troubled : {false, true}) {
     for (auto& [job, limit] : limits_) {
       if (limit.troubled == troubled) {
-        give_back(limit, Deadline::at(end));
+        give_back(limit, Deadline::at(end_by()));
       }
     }
   }
 }
 
-SteadyTime RateService::attend(const std::stop_token& stop) {
+SteadyTime RateService::step(const std::stop_token& stop) {
   // Asked first: who takes another one's place is among the members before that one counts as gone.
   const bool exchanging = parts_.jobs.exchanging();
   const bool troubled = !take_members();

@@ -14,7 +14,7 @@ namespace sluice::runtime {
 /// Leases this host's part of the limits that jobs share with all their hosts, on the boards of the jobs' queues, and
 /// tells the jobs. For each such job a write every few seconds, and a read before it where other hosts have the job
 /// too; it sleeps where no job has one.
-class RateService final : public Service {
+class RateService final : public RepeatingService {
  public:
   struct Parts {
     queue::Queues& queues;
@@ -24,21 +24,12 @@ class RateService final : public Service {
   };
 
   /// `host`: unique. What `parts` refer to outlives the service.
-  RateService(const Parts& parts, std::string host) : parts_(parts), host_(std::move(host)) {}
+  RateService(const Parts& parts, std::string host)
+      : RepeatingService("sluice-rates", parts.clock), parts_(parts), host_(std::move(host)) {}
   ~RateService() override { stop(); }
 
   /// There may be other jobs. Returns at once, from any thread.
-  void look() {
-    const MutexLock lock(mutex_);
-    look_ = true;
-    changed_.notify_all();
-  }
-  Result<void> start() override;
-  void stop() override { leave(SteadyTime::max()); }
-  /// Gives back what it has, until `limit`. Returns at once; `leave` follows.
-  void begin_leave(SteadyTime limit);
-  /// As stop: gives back what it has. Waits no longer than until `limit`; false: a store has not answered.
-  bool leave(SteadyTime limit);
+  void look() { wake(); }
 
  private:
   /// A job's limit, and this host's part.
@@ -58,9 +49,9 @@ class RateService final : public Service {
     SteadyTime due() const { return std::max(share.due(), retry_at); }
   };
 
-  void run(const std::stop_token& stop);
-  /// When to look again.
-  SteadyTime attend(const std::stop_token& stop);
+  SteadyTime step(const std::stop_token& stop) override;
+  /// Gives back what it has.
+  void end() override;
   /// Brings the limits to the jobs that run now; false: the board of one cannot be opened.
   bool take_members();
   /// Those of boards that answered the last time first, and of the others one.
@@ -76,14 +67,6 @@ class RateService final : public Service {
 
   // Touched only by the thread.
   std::map<std::string, Limit> limits_;  ///< by job
-
-  Mutex mutex_;
-  Condition changed_;
-  bool look_ SLUICE_GUARDED_BY(mutex_) = false;
-  SteadyTime end_by_ SLUICE_GUARDED_BY(mutex_) = SteadyTime::max();
-
-  // Last, so that it ends before what it uses.
-  ServiceThread thread_{"sluice-rates"};
 };
 
 }  // namespace sluice::runtime

@@ -35,17 +35,6 @@ constexpr Duration kCallTimeout = std::chrono::seconds(20);
 // A wall clock that is set is noticed within this.
 constexpr Duration kLongestWait = std::chrono::seconds(30);
 
-/// What was opened before, or is opened now.
-template <typename Side, typename Open>
-Result<Side*> opened(std::map<std::string, std::unique_ptr<Side>>& sides, const std::string& queue, Open open) {
-  auto& side = sides[queue];
-  if (!side) {
-    SLUICE_TRY(made, open());
-    side = std::move(*made);
-  }
-  return side.get();
-}
-
 }  // namespace
 
 std::string ScheduleNotice::write() const {
@@ -139,17 +128,18 @@ Scheduler::Order Scheduler::next(WallTime now) {
       find_due(entry, whole(now));
     }
     if (!entry.known || (entry.pending.empty() && wants_look(entry, now))) {
-      order.look = Look{name, queue};
-      return order;
+      return {.duty = Duty::look, .name = name, .queue = queue};
     }
     if (!entry.pending.empty()) {
-      order.send = Send{name, queue, entry.pending.front(), message_of(entry, entry.pending.front())};
-      return order;
+      const Time due = entry.pending.front();
+      return {.duty = Duty::send, .name = name, .queue = queue, .due = due, .message = message_of(entry, due)};
     }
     if (entry.to_tell && tells(entry, now)) {
       const ScheduleNotice notice{entry.definition, host_, entry.schedule.file, entry.last, entry.sent};
-      order.tell = Tell{name, queue, {.key = name, .text = notice.write(), .version = entry.version}};
-      return order;
+      return {.duty = Duty::tell,
+              .name = name,
+              .queue = queue,
+              .notice = {.key = name, .text = notice.write(), .version = entry.version}};
     }
     order.wake = std::min({order.wake, entry.look_at, entry.to_tell ? entry.tell_at : WallTime::max()});
     const Time due = entry.times.next_after(entry.last);
@@ -322,30 +312,16 @@ void Scheduler::succeeded(Entry& entry) {
   }
 }
 
-void ScheduleService::run(const std::stop_token& stop) {
-  std::uint64_t seen = 0;
-  while (!stop.stop_requested()) {
-    {
-      const MutexLock lock(mutex_);
-      seen = takes_;
-    }
-    const SteadyTime wake = step();
-    say();
-    const MutexLock lock(mutex_);
-    changed_.wait_until(mutex_, stop, clock_.machine_time(wake),
-                        [this, seen]() SLUICE_REQUIRES(mutex_) { return takes_ != seen; });
-  }
-}
-
-SteadyTime ScheduleService::step() {
+SteadyTime ScheduleService::step(const std::stop_token& /*stop*/) {
   const WallTime now = clock_.wall_now();
   Scheduler::Order order;
   {
     const MutexLock lock(mutex_);
     order = scheduler_.next(now);
   }
-  if (!order.empty()) {
-    carry_out(order);
+  carry_out(order);
+  say();
+  if (order.duty != Scheduler::Duty::none) {
     return SteadyTime::min();
   }
   if (order.wake == WallTime::max()) {
@@ -356,27 +332,25 @@ SteadyTime ScheduleService::step() {
 }
 
 void ScheduleService::carry_out(const Scheduler::Order& order) {
-  if (order.look) {
-    const auto found = look(*order.look);
+  using Duty = Scheduler::Duty;
+  const Deadline deadline = Deadline::after(clock_, kCallTimeout);
+  if (order.duty == Duty::look) {
+    const auto board = board_of(order.queue);
+    const auto found = board ? (*board)->read(queue::Topic::schedules, order.name, deadline) : board.error();
     const MutexLock lock(mutex_);
-    scheduler_.looked(order.look->name, found, clock_.wall_now());
-  } else if (order.send) {
-    const auto result = send(*order.send);
+    scheduler_.looked(order.name, found, clock_.wall_now());
+  } else if (order.duty == Duty::send) {
+    const auto sender = opened(senders_, order.queue, [&] { return queues_.open_sender(order.queue); });
+    const auto result = sender ? (*sender)->send(std::span(&order.message, 1), deadline).front()
+                               : queue::SendResult{queue::SendStatus::failed, {}, sender.error()};
     const MutexLock lock(mutex_);
-    scheduler_.sent(order.send->name, order.send->due, result, clock_.wall_now());
-  } else if (order.tell) {
-    const auto posted = tell(*order.tell);
+    scheduler_.sent(order.name, order.due, result, clock_.wall_now());
+  } else if (order.duty == Duty::tell) {
+    const auto board = board_of(order.queue);
+    const auto posted = board ? (*board)->post(queue::Topic::schedules, order.notice, deadline) : board.error();
     const MutexLock lock(mutex_);
-    scheduler_.told(order.tell->name, posted, clock_.wall_now());
+    scheduler_.told(order.name, posted, clock_.wall_now());
   }
-}
-
-queue::SendResult ScheduleService::send(const Scheduler::Send& send) {
-  const auto sender = opened(senders_, send.queue, [&] { return queues_.open_sender(send.queue); });
-  if (!sender) {
-    return {queue::SendStatus::failed, {}, sender.error()};
-  }
-  return (*sender)->send(std::span(&send.message, 1), Deadline::after(clock_, kCallTimeout)).front();
 }
 
 void ScheduleService::say() {
@@ -388,16 +362,6 @@ void ScheduleService::say() {
   for (const Scheduler::Line& line : lines) {
     log_.write(line.bad ? observe::LogLevel::warn : observe::LogLevel::info, line.text);
   }
-}
-
-Result<queue::Notice> ScheduleService::look(const Scheduler::Look& look) {
-  SLUICE_TRY(board, opened(boards_, look.queue, [&] { return queues_.open_board(look.queue); }));
-  return (*board)->read(queue::Topic::schedules, look.name, Deadline::after(clock_, kCallTimeout));
-}
-
-Result<std::int64_t> ScheduleService::tell(const Scheduler::Tell& tell) {
-  SLUICE_TRY(board, opened(boards_, tell.queue, [&] { return queues_.open_board(tell.queue); }));
-  return (*board)->post(queue::Topic::schedules, tell.notice, Deadline::after(clock_, kCallTimeout));
 }
 
 }  // namespace sluice::runtime

@@ -49,29 +49,16 @@ class Scheduler {
   /// So often a host looks whether another one has the schedule otherwise.
   static constexpr Duration kLookInterval = std::chrono::seconds(30);
 
-  struct Look {
-    std::string name;
-    std::string queue;
-  };
-  struct Send {
-    std::string name;
-    std::string queue;
-    config::ScheduleTimes::Time due;
-    queue::NewMessage message;
-  };
-  struct Tell {
-    std::string name;
-    std::string queue;
-    queue::Notice notice;
-  };
-  /// What to do now: one of them, or nothing before `wake`. Each is followed by its answer below.
+  enum class Duty { none, look, send, tell };
+  /// What to do now: one thing, which is followed by its answer below, or nothing before `wake`.
   struct Order {
-    std::optional<Look> look{};
-    std::optional<Send> send{};
-    std::optional<Tell> tell{};
+    Duty duty = Duty::none;
+    std::string name{};
+    std::string queue{};
+    config::ScheduleTimes::Time due{};  ///< of what is sent
+    queue::NewMessage message{};        ///< send
+    queue::Notice notice{};             ///< tell
     WallTime wake = WallTime::max();
-
-    bool empty() const { return !look && !send && !tell; }
   };
   /// A line for the log.
   struct Line {
@@ -126,37 +113,28 @@ class Scheduler {
 
 /// The thread that sends what schedules have due; it sleeps where there are none. A pause of a job does not touch its
 /// schedules: what is paused is the work, and what is due waits in the queue as any message does.
-class ScheduleService final : public Service {
+class ScheduleService final : public RepeatingService {
  public:
   /// The references outlive it; `host` is this host's name.
   ScheduleService(queue::Queues& queues, observe::Log& log, const Clock& clock, const std::string& host)
-      : queues_(queues), log_(log), clock_(clock), scheduler_(host) {}
+      : RepeatingService("sluice-schedule", clock), queues_(queues), log_(log), clock_(clock), scheduler_(host) {}
   ~ScheduleService() override { stop(); }
 
   /// These schedules from now on. Before `start` or after it, from any thread.
   void take(const std::vector<Schedule>& schedules) {
-    const MutexLock lock(mutex_);
-    scheduler_.take(schedules, clock_.wall_now());
-    ++takes_;
-    changed_.notify_all();
+    {
+      const MutexLock lock(mutex_);
+      scheduler_.take(schedules, clock_.wall_now());
+    }
+    wake();
   }
-  Result<void> start() override {
-    return thread_.start([this](const std::stop_token& stop) { run(stop); });
-  }
-  /// Nothing is sent any more that has not begun. From any thread; returns at once.
-  void request_stop() { thread_.request_stop(); }
-  void stop() override { thread_.stop(); }
-  /// As stop, but waits no longer than until `time`; false: a store has not answered.
-  bool leave(SteadyTime time) { return thread_.stop_until(time); }
 
  private:
-  void run(const std::stop_token& stop);
-  /// When to look again.
-  SteadyTime step();
+  SteadyTime step(const std::stop_token& stop) override;
   void carry_out(const Scheduler::Order& order);
-  Result<queue::Notice> look(const Scheduler::Look& look);
-  queue::SendResult send(const Scheduler::Send& send);
-  Result<std::int64_t> tell(const Scheduler::Tell& tell);
+  Result<queue::NoticeBoard*> board_of(const std::string& queue) {
+    return opened(boards_, queue, [&] { return queues_.open_board(queue); });
+  }
   void say();
 
   queue::Queues& queues_;
@@ -164,16 +142,11 @@ class ScheduleService final : public Service {
   const Clock& clock_;
 
   Mutex mutex_;
-  Condition changed_;
   Scheduler scheduler_ SLUICE_GUARDED_BY(mutex_);
-  std::uint64_t takes_ SLUICE_GUARDED_BY(mutex_) = 0;
 
   // Touched only by the thread.
   std::map<std::string, std::unique_ptr<queue::Sender>> senders_;
   std::map<std::string, std::unique_ptr<queue::NoticeBoard>> boards_;
-
-  // Last, so that it ends before what it uses.
-  ServiceThread thread_{"sluice-schedule"};
 };
 
 }  // namespace sluice::runtime

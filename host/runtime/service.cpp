@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <latch>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/guard.hpp"
+#include "base/signal_block.hpp"
 #include "base/text/joined.hpp"
 
 namespace sluice::runtime {
@@ -96,6 +98,40 @@ bool ServiceThread::stop_until(SteadyTime time) {
   }
   // All that is left of it is its return.
   return true;
+}
+
+Result<void> RepeatingService::start() {
+  const SignalBlock block;
+  return thread_.start([this](const std::stop_token& stop) { run(stop); });
+}
+
+void RepeatingService::begin_leave(SteadyTime limit) {
+  end_by_ = std::min({end_by_.load(), limit, clock_.steady_now() + kFarewellTime});
+  thread_.request_stop();
+}
+
+bool RepeatingService::leave(SteadyTime limit) {
+  begin_leave(limit);
+  return thread_.stop_until(limit);
+}
+
+void RepeatingService::wake() {
+  const MutexLock lock(mutex_);
+  woken_ = true;
+  changed_.notify_all();
+}
+
+void RepeatingService::run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    {
+      const MutexLock lock(mutex_);
+      woken_ = false;
+    }
+    const SteadyTime next = step(stop);
+    const MutexLock lock(mutex_);
+    changed_.wait_until(mutex_, stop, clock_.machine_time(next), [this]() SLUICE_REQUIRES(mutex_) { return woken_; });
+  }
+  end();
 }
 
 std::size_t threads_of(std::uint32_t concurrency) { return concurrency + kOwnThreads; }

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <atomic>
 #include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <functional>
+#include <map>
+#include <memory>
+#include <string>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -56,6 +60,54 @@ class ServiceThread : boost::noncopyable {
   bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
   std::jthread thread_ SLUICE_GUARDED_BY(mutex_);
 };
+
+/// A service whose thread does what is due, again and again: when it is woken, and at the time that it asked for.
+class RepeatingService : public Service {
+ public:
+  Result<void> start() override;
+  void stop() override { leave(SteadyTime::max()); }
+  /// What is under way is the last, and little time is left: until `limit`, and kFarewellTime at most. Returns at once.
+  void begin_leave(SteadyTime limit);
+  /// As stop, but waits no longer than until `limit`. False: a store is being asked, and the thread ends only when that
+  /// has answered; who cannot wait so long leaves the process without destroying the service.
+  bool leave(SteadyTime limit);
+
+ protected:
+  RepeatingService(std::string name, const Clock& clock) : clock_(clock), thread_(std::move(name)) {}
+
+  // Of the thread. Whoever implements them stops the service in its own destructor.
+
+  /// Does what is due. When to do it again, unless it is woken before.
+  virtual SteadyTime step(const std::stop_token& stop) = 0;
+  /// The last of all, to be done by `end_by()`.
+  virtual void end() {}
+  SteadyTime end_by() const { return end_by_; }
+
+  /// There is something to do. Returns at once, from any thread.
+  void wake();
+
+ private:
+  void run(const std::stop_token& stop);
+
+  const Clock& clock_;
+  std::atomic<SteadyTime> end_by_{SteadyTime::max()};
+  Mutex mutex_;
+  Condition changed_;
+  bool woken_ SLUICE_GUARDED_BY(mutex_) = false;
+  // Last, so that it ends before what it uses.
+  ServiceThread thread_;
+};
+
+/// What of that name was opened before, or is opened now.
+template <typename Side, typename Open>
+Result<Side*> opened(std::map<std::string, std::unique_ptr<Side>>& sides, const std::string& name, Open open) {
+  auto& side = sides[name];
+  if (!side) {
+    SLUICE_TRY(made, open());
+    side = std::move(*made);
+  }
+  return side.get();
+}
 
 /// The threads of a job: its workers and those for claiming, settling and extending leases.
 std::size_t threads_of(std::uint32_t concurrency);

@@ -5,7 +5,6 @@
 namespace sluice::runtime {
 namespace {
 
-using queue::wake::Address;
 using queue::wake::RingResult;
 
 /// How often the jobs are looked at, which a reload may have exchanged.
@@ -19,7 +18,7 @@ constexpr Duration kLongestRest = std::chrono::minutes(1);
 
 Result<std::unique_ptr<WakeService>> WakeService::open(const Parts& parts, const config::WakeConfig& config,
                                                        std::string host, Addresses addresses) {
-  const auto address = Address::resolve(config.listen);
+  const auto address = queue::wake::resolve_address(config.listen);
   if (!address) {
     return Error(address.error().code(), "cannot listen as [wake] listen says: " + address.error().message());
   }
@@ -30,7 +29,8 @@ Result<std::unique_ptr<WakeService>> WakeService::open(const Parts& parts, const
 
 WakeService::WakeService(const Parts& parts, const config::WakeConfig& config, std::string host, Addresses addresses,
                          queue::wake::DatagramListener listener)
-    : parts_(parts),
+    : RepeatingService("sluice-announce", parts.clock),
+      parts_(parts),
       config_(config),
       host_(std::move(host)),
       addresses_(std::move(addresses)),
@@ -95,23 +95,20 @@ void WakeService::ring(const std::string& bell) {
   }
 }
 
-void WakeService::attend(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    look_at_jobs();
-    SteadyTime wake = parts_.clock.steady_now() + kLookEvery;
-    for (auto& [name, post] : posts_) {
-      if (post.announcer.due(parts_.clock.steady_now()) && !stop.stop_requested()) {
-        announce(post);
-      }
-      wake = std::min(wake, post.announcer.next());
-    }
-    const MutexLock lock(mutex_);
-    if (changed_.wait_until(mutex_, stop, parts_.clock.machine_time(wake),
-                            [this]() SLUICE_REQUIRES(mutex_) { return withdrawn_; })) {
-      break;
-    }
+SteadyTime WakeService::step(const std::stop_token& stop) {
+  if (withdrawn_) {
+    take_back();
+    return SteadyTime::max();
   }
-  take_back();
+  look_at_jobs();
+  SteadyTime next = parts_.clock.steady_now() + kLookEvery;
+  for (auto& [name, post] : posts_) {
+    if (post.announcer.due(parts_.clock.steady_now()) && !stop.stop_requested()) {
+      announce(post);
+    }
+    next = std::min(next, post.announcer.next());
+  }
+  return next;
 }
 
 void WakeService::look_at_jobs() {
@@ -180,14 +177,14 @@ Result<std::string> WakeService::announced_address() const {
     return address();
   }
   // Each time, as the address behind a name may change.
-  auto named = Address::resolve(config_.announce);
+  auto named = queue::wake::resolve_address(config_.announce);
   if (!named) {
     return Error(named.error().code(), "[wake] announce: " + named.error().message());
   }
   if (named->port() == 0) {
-    named->set_port(listener_.address().port());
+    named->port(listener_.address().port());
   }
-  return named->text();
+  return queue::wake::text_of(*named);
 }
 
 int WakeService::wait_time() const {
@@ -203,6 +200,7 @@ void WakeService::take_back() {
       static_cast<void>(post.place->withdraw(host_, Deadline::after(parts_.clock, kFarewellTime)));
     }
   }
+  posts_.clear();
 }
 
 }  // namespace sluice::runtime

@@ -12,7 +12,7 @@ namespace sluice::runtime {
 /// Lets other machines wake this host: announces where it can be rung, at the places of its jobs' queues, and takes the
 /// datagrams in. A RingFilter decides what a datagram is worth, an Announcer for each place when to announce. One
 /// thread listens and never calls a store; the other makes the calls. Neither holds up jobs or their drain.
-class WakeService final : public Service {
+class WakeService final : public RepeatingService {
  public:
   using Addresses = std::function<std::vector<queue::QueueAddress>()>;
   struct Parts {
@@ -29,25 +29,24 @@ class WakeService final : public Service {
   ~WakeService() override { stop(); }
 
   /// Where it listens, its port included.
-  std::string address() const { return listener_.address().text(); }
+  std::string address() const { return queue::wake::text_of(listener_.address()); }
 
   Result<void> start() override {
     if (auto started = listening_.start([this](const std::stop_token& stop) { listen(stop); }); !started) {
       return started;
     }
-    return announcing_.start([this](const std::stop_token& stop) { attend(stop); });
+    return RepeatingService::start();
   }
   void stop() override { leave(SteadyTime::max()); }
   /// Nobody is to ring here any more: what was announced is taken back. Returns at once; from any thread.
   void withdraw() {
-    const MutexLock lock(mutex_);
     withdrawn_ = true;
-    changed_.notify_all();
+    wake();
   }
-  /// As stop, but only until `limit`. False: a store is being asked; leave the process without destroying the service.
+  /// As RepeatingService's.
   bool leave(SteadyTime limit) {
     listening_.request_stop();
-    const bool ended = announcing_.stop_until(limit);
+    const bool ended = RepeatingService::leave(limit);
     listening_.stop();  // It never waits for anybody.
     return ended;
   }
@@ -76,7 +75,8 @@ class WakeService final : public Service {
   void ring(const std::string& bell);
   int wait_time() const;
 
-  void attend(const std::stop_token& stop);
+  SteadyTime step(const std::stop_token& stop) override;
+  void end() override { take_back(); }
   /// Opens the places of queues that are new, and says who is rung by which bell.
   void look_at_jobs();
   Place open(const std::string& queue) {
@@ -109,11 +109,10 @@ class WakeService final : public Service {
   Condition changed_;
   queue::wake::RingFilter filter_ SLUICE_GUARDED_BY(mutex_);
   Targets targets_ SLUICE_GUARDED_BY(mutex_);
-  bool withdrawn_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> withdrawn_{false};
 
-  // Last, so that they end before what they use.
+  // Last, so that it ends before what it uses.
   ServiceThread listening_{"sluice-wake"};
-  ServiceThread announcing_{"sluice-announce"};
 };
 
 }  // namespace sluice::runtime

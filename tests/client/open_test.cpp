@@ -97,11 +97,11 @@ TEST_F(OpenTest, HostsAreRungForWhatIsSentUnlessAProgramMayNot) {
   test::EmulatedHost host(clock, "rung", 1);
   const std::string table = test::fresh_table_name("rung");
   test::make_table(host.client(), table, clock);
-  auto listener = queue::wake::DatagramListener::open(*queue::wake::Address::parse("127.0.0.1:0"));
+  auto listener = queue::wake::DatagramListener::open(*queue::wake::parse_address("127.0.0.1:0"));
   ASSERT_TRUE(listener);
   const auto place = *host.desk().queues().open_wake_place(table);
   ASSERT_TRUE(place->announce({.host = "h",
-                               .address = listener->address().text(),
+                               .address = queue::wake::text_of(listener->address()),
                                .queues = {table},
                                .at = clock.wall_now(),
                                .every = std::chrono::hours(1)},

@@ -39,7 +39,7 @@ class MeteredSourceTest : public testing::Test {
                                                       clock_, random_)) {
     EXPECT_TRUE(queue::dynamodb::create_queue_table(client_, {.table = "orders"}, clock_, soon()));
     sender_ = *queues_->open_sender("orders");
-    source_ = metered(*queues_->open_source({"orders"}), book_.account("billing", "orders"));
+    source_ = metered(*queues_->open_source({"orders"}), book_, "billing", "orders");
   }
 
   Deadline soon() const { return Deadline::after(clock_, 10s); }
@@ -119,7 +119,7 @@ TEST_F(MeteredSourceTest, TellsItsSourceWhatWasHandled) {
   };
   std::vector<std::string> ids;
   const auto source =
-      metered(std::make_unique<Told>(*queues_->open_source({"orders"}), ids), book_.account("billing", "orders"));
+      metered(std::make_unique<Told>(*queues_->open_source({"orders"}), ids), book_, "billing", "orders");
   source->handled(std::vector<queue::Receipt>{{.id = "a"}, {.id = "b"}});
   EXPECT_EQ(ids, (std::vector<std::string>{"a", "b"}));
 }

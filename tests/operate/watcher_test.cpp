@@ -36,7 +36,7 @@ class WatcherTest : public testing::Test {
   std::vector<std::string> look() {
     std::vector<std::string> told;
     for (const Event& event : events()) {
-      told.push_back(std::string(to_string(event.kind)) + " " + event.message.id);
+      told.push_back(std::string(to_string(event.kind)) + " " + event.message.record.message.id);
     }
     return told;
   }
@@ -99,7 +99,7 @@ TEST_F(WatcherTest, TellsARetryWithItsErrorAndTime) {
   const auto told = events();
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].kind, EventKind::retrying);
-  EXPECT_EQ(told[0].message.failure.error, "no route");
+  EXPECT_EQ(told[0].message.record.failure.error, "no route");
   EXPECT_GT(told[0].message.due_at(), clock_.wall_now());
   clock_.advance(11s);
   EXPECT_THAT(look(), IsEmpty()) << "that it came due is no change";
@@ -115,7 +115,7 @@ TEST_F(WatcherTest, TellsDeadLetteringAndRedriving) {
   const auto told = events();
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].kind, EventKind::dead_lettered);
-  EXPECT_EQ(told[0].message.failure.error, "poison");
+  EXPECT_EQ(told[0].message.record.failure.error, "poison");
   ASSERT_TRUE(desk_.redrive("orders", "A", soon()));
   EXPECT_THAT(look(), ElementsAre("redriven A"));
 }

@@ -34,8 +34,8 @@ class ControlSocketTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(root_); }
 
   std::unique_ptr<ControlSocket> serve() {
-    auto opened = ControlSocket::open(folder_, [this](const ControlRequest& request, const ControlPeer& peer) {
-      user_ = peer.user;
+    auto opened = ControlSocket::open(folder_, [this](const ControlRequest& request, uid_t user) {
+      user_ = user;
       ControlReply reply;
       reply.answer.text = std::string(to_string(request.verb)) + " " + request.message;
       if (request.wait) {
@@ -214,7 +214,7 @@ TEST_F(ControlSocketTest, TellsEachOnlyWhatItWaitsFor) {
 }
 
 TEST_F(ControlSocketTest, AnAnswerThatNobodyTakesHoldsUpNoOther) {
-  auto opened = ControlSocket::open(folder_, [](const ControlRequest& request, const ControlPeer&) {
+  auto opened = ControlSocket::open(folder_, [](const ControlRequest& request, uid_t) {
     ControlReply reply;
     reply.answer.text = request.verb == ControlVerb::about ? std::string(3'000'000, 'x') : "quick";
     return reply;

@@ -9,6 +9,7 @@
 #include "host/runtime/health_report.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/forwarding_operator.hpp"
+#include "tests/support/forwarding_queues.hpp"
 #include "tests/support/sim_queues.hpp"
 
 namespace sluice::runtime {
@@ -174,21 +175,12 @@ class Untold final : public test::ForwardingOperator {
   std::atomic<int>& counts_;
 };
 
-class UntoldQueues final : public queue::Queues {
+class UntoldQueues final : public test::ForwardingQueues {
  public:
-  explicit UntoldQueues(queue::Queues& beneath) : beneath_(beneath) {}
+  using ForwardingQueues::ForwardingQueues;
 
-  Result<std::unique_ptr<queue::Source>> open_source(const queue::QueueAddress& address) override {
-    return beneath_.open_source(address);
-  }
-  Result<std::unique_ptr<queue::Sender>> open_sender(const std::string& queue) override {
-    return beneath_.open_sender(queue);
-  }
-  Result<std::unique_ptr<queue::NoticeBoard>> open_board(const std::string& queue) override {
-    return beneath_.open_board(queue);
-  }
   Result<std::unique_ptr<queue::Operator>> open_operator(const std::string& queue) override {
-    return std::unique_ptr<queue::Operator>(std::make_unique<Untold>(*beneath_.open_operator(queue), counts));
+    return std::unique_ptr<queue::Operator>(std::make_unique<Untold>(*ForwardingQueues::open_operator(queue), counts));
   }
   Result<std::vector<std::string>> made_by_messages(Deadline /*deadline*/) override {
     ++looks;
@@ -197,9 +189,6 @@ class UntoldQueues final : public queue::Queues {
 
   std::atomic<int> counts = 0;
   std::atomic<int> looks = 0;
-
- private:
-  queue::Queues& beneath_;
 };
 
 // The metrics showed nothing of a queue of a leased table that no job works on.

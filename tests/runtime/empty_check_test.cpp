@@ -1,11 +1,11 @@
-#include "host/runtime/health_report.hpp"
-
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
+#include "host/runtime/health_report.hpp"
 #include "tests/support/desk.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/forwarding_operator.hpp"
+#include "tests/support/forwarding_queues.hpp"
 #include "tests/support/sim_queues.hpp"
 
 namespace sluice::runtime {
@@ -14,25 +14,16 @@ namespace {
 using queue::Half;
 
 /// Queues whose cheap counts see nothing, as an index that lags behind does.
-class LaggingQueues final : public queue::Queues {
+class LaggingQueues final : public test::ForwardingQueues {
  public:
-  explicit LaggingQueues(queue::Queues& beneath) : beneath_(beneath) {}
+  using ForwardingQueues::ForwardingQueues;
 
-  Result<std::unique_ptr<queue::Source>> open_source(const queue::QueueAddress& address) override {
-    return beneath_.open_source(address);
-  }
-  Result<std::unique_ptr<queue::Sender>> open_sender(const std::string& queue) override {
-    return beneath_.open_sender(queue);
-  }
   Result<std::unique_ptr<queue::Operator>> open_operator(const std::string& queue) override {
-    auto opened = beneath_.open_operator(queue);
+    auto opened = ForwardingQueues::open_operator(queue);
     if (!opened) {
       return opened;
     }
     return std::make_unique<LaggingOperator>(std::move(*opened));
-  }
-  Result<std::unique_ptr<queue::NoticeBoard>> open_board(const std::string& queue) override {
-    return beneath_.open_board(queue);
   }
 
  private:
@@ -47,8 +38,6 @@ class LaggingQueues final : public queue::Queues {
       return request.consistent ? beneath().stats(request, deadline) : queue::QueueStats{};
     }
   };
-
-  queue::Queues& beneath_;
 };
 
 class EmptyCheckTest : public testing::Test {

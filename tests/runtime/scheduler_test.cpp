@@ -49,20 +49,19 @@ class HostOfTest {
   /// Carries out all that there is to do now; what was sent, by its deduplication id.
   std::vector<std::string> work() {
     std::vector<std::string> sent;
-    for (auto order = scheduler_.next(clock_.wall_now()); !order.empty(); order = scheduler_.next(clock_.wall_now())) {
+    for (auto order = scheduler_.next(clock_.wall_now()); order.duty != Scheduler::Duty::none;
+         order = scheduler_.next(clock_.wall_now())) {
       const Deadline never = Deadline::never();
-      if (order.look) {
-        scheduler_.looked(order.look->name, board_->read(queue::Topic::schedules, order.look->name, never),
-                          clock_.wall_now());
-      } else if (order.send) {
-        const auto result = sender_->send({&order.send->message, 1}, never).front();
+      if (order.duty == Scheduler::Duty::look) {
+        scheduler_.looked(order.name, board_->read(queue::Topic::schedules, order.name, never), clock_.wall_now());
+      } else if (order.duty == Scheduler::Duty::send) {
+        const auto result = sender_->send({&order.message, 1}, never).front();
         if (result.status == queue::SendStatus::sent) {
-          sent.push_back(order.send->message.dedup_id);
+          sent.push_back(order.message.dedup_id);
         }
-        scheduler_.sent(order.send->name, order.send->due, result, clock_.wall_now());
+        scheduler_.sent(order.name, order.due, result, clock_.wall_now());
       } else {
-        scheduler_.told(order.tell->name, board_->post(queue::Topic::schedules, order.tell->notice, never),
-                        clock_.wall_now());
+        scheduler_.told(order.name, board_->post(queue::Topic::schedules, order.notice, never), clock_.wall_now());
       }
     }
     for (const auto& line : scheduler_.take_lines()) {

@@ -12,12 +12,12 @@
 
 #include "base/random.hpp"
 #include "host/queue/wake/datagram.hpp"
+#include "tests/support/forwarding_queues.hpp"
 
 namespace sluice::runtime {
 namespace {
 
 using queue::Half;
-using queue::wake::Address;
 using queue::wake::Announcement;
 using std::chrono_literals::operator""s;
 using testing::HasSubstr;
@@ -113,14 +113,10 @@ class PlaceInTable final : public queue::wake::WakePlace {
 };
 
 /// Queues that are there to be rung only; "file" lies where nobody is rung.
-class RungQueues final : public queue::Queues {
+class RungQueues final : public test::ForwardingQueues {
  public:
   explicit RungQueues(Table& table) : table_(table) {}
 
-  Result<std::unique_ptr<queue::Source>> open_source(const queue::QueueAddress&) override { return none(); }
-  Result<std::unique_ptr<queue::Sender>> open_sender(const std::string&) override { return none(); }
-  Result<std::unique_ptr<queue::Operator>> open_operator(const std::string&) override { return none(); }
-  Result<std::unique_ptr<queue::NoticeBoard>> open_board(const std::string&) override { return none(); }
   Result<std::unique_ptr<queue::wake::WakePlace>> open_wake_place(const std::string& queue) override {
     std::unique_ptr<queue::wake::WakePlace> place;
     if (queue != "file") {
@@ -130,8 +126,6 @@ class RungQueues final : public queue::Queues {
   }
 
  private:
-  static Error none() { return {ErrorCode::internal, "not asked for here"}; }
-
   Table& table_;
 };
 
@@ -157,7 +151,7 @@ class WakeServiceTest : public testing::Test {
   }
   static void send(const WakeService& service, const std::string& bytes) {
     queue::wake::DatagramSender sender;
-    ASSERT_TRUE(sender.send(*Address::parse(service.address()), bytes));
+    ASSERT_TRUE(sender.send(*queue::wake::parse_address(service.address()), bytes));
   }
 
   SystemClock clock_;

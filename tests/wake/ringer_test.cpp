@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 class RingerTest : public ::testing::TestWithParam<const char*> {
  protected:
   static DatagramListener listen(const std::string& address) {
-    auto listener = DatagramListener::open(*Address::parse(address));
+    auto listener = DatagramListener::open(*parse_address(address));
     if (!listener) {
       throw std::runtime_error(listener.error().message());
     }
@@ -38,8 +38,11 @@ class RingerTest : public ::testing::TestWithParam<const char*> {
   }
 
   Announcement at(const DatagramListener& listener) {
-    return {
-        .host = "h", .address = listener.address().text(), .queues = {"orders"}, .at = clock_.wall_now(), .every = 60s};
+    return {.host = "h",
+            .address = text_of(listener.address()),
+            .queues = {"orders"},
+            .at = clock_.wall_now(),
+            .every = 60s};
   }
 
   SystemClock clock_;
@@ -122,20 +125,20 @@ TEST_F(OneRinger, AnAddressThatNobodyCanSendToIsPassedOver) {
 }
 
 TEST(DatagramListener, SaysWhyItCannotListen) {
-  auto first = DatagramListener::open(*Address::parse("127.0.0.1:0"));
+  auto first = DatagramListener::open(*parse_address("127.0.0.1:0"));
   ASSERT_TRUE(first);
   const auto second = DatagramListener::open(first->address());
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code(), ErrorCode::conflict);
-  EXPECT_EQ(second.error().message(), "cannot listen on " + first->address().text() +
+  EXPECT_EQ(second.error().message(), "cannot listen on " + text_of(first->address()) +
                                           " (udp): the port is in use; choose another in [wake] listen, or end the "
                                           "process that has it (`ss -lnup` names it)");
   // TEST-NET-1 belongs to nobody.
-  EXPECT_EQ(DatagramListener::open(*Address::parse("192.0.2.1:0")).error().code(), ErrorCode::invalid);
+  EXPECT_EQ(DatagramListener::open(*parse_address("192.0.2.1:0")).error().code(), ErrorCode::invalid);
 }
 
 TEST(DatagramListener, AnInterruptEndsTheNextWait) {
-  auto listener = DatagramListener::open(*Address::parse("127.0.0.1:0"));
+  auto listener = DatagramListener::open(*parse_address("127.0.0.1:0"));
   ASSERT_TRUE(listener);
   listener->interrupt();
   listener->wait(-1);
@@ -143,7 +146,7 @@ TEST(DatagramListener, AnInterruptEndsTheNextWait) {
 }
 
 TEST(DatagramListener, WhatIsTooLongComesCutAndCounts) {
-  auto listener = DatagramListener::open(*Address::parse("127.0.0.1:0"));
+  auto listener = DatagramListener::open(*parse_address("127.0.0.1:0"));
   ASSERT_TRUE(listener);
   DatagramSender sender;
   ASSERT_TRUE(sender.send(listener->address(), std::string(9'000, 'x')));

@@ -55,13 +55,14 @@ std::optional<Announcement> decode(std::string host, std::string_view text) {
     return std::nullopt;
   }
   Announcement announcement{.host = std::move(host)};
-  const auto address = Address::parse(next_word(text));
+  const auto address = parse_address(next_word(text));
   const auto at = seconds_of(next_word(text));
   const auto every = seconds_of(next_word(text));
-  if (!address || address->wildcard() || address->port() == 0 || !at || !every || *every == seconds(0)) {
+  if (!address || address->address().is_unspecified() || address->port() == 0 || !at || !every ||
+      *every == seconds(0)) {
     return std::nullopt;
   }
-  announcement.address = address->text();
+  announcement.address = text_of(*address);
   announcement.at = WallTime(*at);
   announcement.every = *every;
   while (!text.empty()) {

@@ -1,6 +1,5 @@
 #include "host/queue/wake/datagram.hpp"
 
-#include <arpa/inet.h>
 #include <netdb.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -8,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/ip/address.hpp>
 #include <boost/endian/arithmetic.hpp>
 #include <cerrno>
 #include <chrono>
@@ -217,7 +217,7 @@ Descriptor make_socket(int family) {
 }
 
 Error listen_error(const Address& address, int code) {
-  const std::string where = "cannot listen on " + address.text() + " (udp): ";
+  const std::string where = "cannot listen on " + text_of(address) + " (udp): ";
   switch (code) {
     case EADDRINUSE:
       return {ErrorCode::conflict,
@@ -238,23 +238,16 @@ Error listen_error(const Address& address, int code) {
 
 }  // namespace
 
-std::optional<Address> Address::parse(std::string_view text) {
+std::optional<Address> parse_address(std::string_view text) {
   const auto parts = split(text);
-  if (!parts) {
-    return std::nullopt;
-  }
-  Address address;
-  address.storage_.ss_family = parts->bracketed ? AF_INET6 : AF_INET;
-  void* const host = parts->bracketed ? static_cast<void*>(&address.v6().sin6_addr) : &address.v4().sin_addr;
-  if (::inet_pton(address.family(), parts->host.c_str(), host) != 1) {
-    return std::nullopt;
-  }
-  address.set_port(parts->port);
-  return address;
+  boost::system::error_code failed;
+  const auto host = parts ? boost::asio::ip::make_address(parts->host, failed) : boost::asio::ip::address();
+  return parts && !failed && host.is_v6() == parts->bracketed ? std::optional(Address(host, parts->port))
+                                                              : std::nullopt;
 }
 
-Result<Address> Address::resolve(const std::string& text) {
-  if (const auto numeric = parse(text)) {
+Result<Address> resolve_address(const std::string& text) {
+  if (const auto numeric = parse_address(text)) {
     return *numeric;
   }
   const auto parts = split(text);
@@ -270,61 +263,38 @@ Result<Address> Address::resolve(const std::string& text) {
     return Error(ErrorCode::unavailable, "the name " + parts->host + " has no address: " + ::gai_strerror(failed));
   }
   Address address;
-  std::memcpy(&address.storage_, found->ai_addr, std::min<std::size_t>(found->ai_addrlen, sizeof(address.storage_)));
-  address.set_port(parts->port);
+  std::memcpy(address.data(), found->ai_addr, std::min<std::size_t>(found->ai_addrlen, address.capacity()));
+  address.port(parts->port);
   return address;
 }
 
-Address Address::of(const sockaddr_storage& storage) {
-  Address address;
-  address.storage_ = storage;
-  return address;
-}
-
-std::string Address::text() const {
-  std::array<char, INET6_ADDRSTRLEN> host{};
-  const bool six = family() == AF_INET6;
-  const void* bytes = six ? static_cast<const void*>(&v6().sin6_addr) : &v4().sin_addr;
-  ::inet_ntop(family(), bytes, host.data(), host.size());
-  const std::string name = host.data();
-  return (six ? "[" + name + "]" : name) + ":" + std::to_string(port());
-}
-
-std::uint16_t Address::port() const { return ntohs(family() == AF_INET6 ? v6().sin6_port : v4().sin_port); }
-
-void Address::set_port(std::uint16_t port) {
-  if (family() == AF_INET6) {
-    v6().sin6_port = htons(port);
-  } else {
-    v4().sin_port = htons(port);
-  }
-}
-
-bool Address::wildcard() const {
-  return family() == AF_INET6 ? IN6_IS_ADDR_UNSPECIFIED(&v6().sin6_addr) != 0 : v4().sin_addr.s_addr == INADDR_ANY;
+std::string text_of(const Address& address) {
+  const std::string host = address.address().to_string();
+  return (address.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(address.port());
 }
 
 bool DatagramSender::send(const Address& to, std::string_view bytes) {
-  Descriptor& socket = to.family() == AF_INET6 ? v6_ : v4_;
+  Descriptor& socket = to.address().is_v6() ? v6_ : v4_;
   if (!socket.open()) {
-    socket = make_socket(to.family());
+    socket = make_socket(to.protocol().family());
   }
-  const auto sent = ::sendto(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL, to.data(), to.size());
+  const auto sent =
+      ::sendto(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL, to.data(), static_cast<socklen_t>(to.size()));
   return sent == static_cast<ssize_t>(bytes.size());
 }
 
 Result<DatagramListener> DatagramListener::open(const Address& address) {
-  Descriptor socket = make_socket(address.family());
-  if (!socket.open() || ::bind(socket.get(), address.data(), address.size()) != 0) {
+  Descriptor socket = make_socket(address.protocol().family());
+  if (!socket.open() || ::bind(socket.get(), address.data(), static_cast<socklen_t>(address.size())) != 0) {
     return listen_error(address, errno);
   }
-  sockaddr_storage bound{};
-  socklen_t size = sizeof(bound);
+  Address bound;
+  auto size = static_cast<socklen_t>(bound.capacity());
   Descriptor interrupter(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!interrupter.open() || ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0) {
+  if (!interrupter.open() || ::getsockname(socket.get(), bound.data(), &size) != 0) {
     return listen_error(address, errno);
   }
-  return DatagramListener(Address::of(bound), std::move(socket), std::move(interrupter));
+  return DatagramListener(bound, std::move(socket), std::move(interrupter));
 }
 
 void DatagramListener::wait(int milliseconds) {

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <array>
+#include <boost/asio/ip/udp.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -118,36 +116,14 @@ class RingFilter {
   std::deque<std::uint64_t> nonces_by_age_;
 };
 
-/// Where datagrams go to or come in: an IPv4 or IPv6 address and a port. A value.
-class Address {
- public:
-  /// Reads "10.0.0.5:7011" or "[fd00::5]:7011"; asks nobody. Nothing for anything else.
-  static std::optional<Address> parse(std::string_view text);
-  /// The same for names, too, which a name server is asked for; that may take its time.
-  static Result<Address> resolve(const std::string& text);
-  static Address of(const sockaddr_storage& storage);
-
-  /// As `parse` reads it.
-  std::string text() const;
-  std::uint16_t port() const;
-  void set_port(std::uint16_t port);
-  /// Stands for every address of the machine, so that nobody can send there.
-  bool wildcard() const;
-
-  int family() const { return storage_.ss_family; }
-  const sockaddr* data() const { return reinterpret_cast<const sockaddr*>(&storage_); }
-  socklen_t size() const { return family() == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in); }
-
- private:
-  Address() = default;
-
-  sockaddr_in& v4() { return reinterpret_cast<sockaddr_in&>(storage_); }
-  sockaddr_in6& v6() { return reinterpret_cast<sockaddr_in6&>(storage_); }
-  const sockaddr_in& v4() const { return reinterpret_cast<const sockaddr_in&>(storage_); }
-  const sockaddr_in6& v6() const { return reinterpret_cast<const sockaddr_in6&>(storage_); }
-
-  sockaddr_storage storage_{};
-};
+/// Where datagrams go to or come in: an IPv4 or IPv6 address and a port.
+using Address = boost::asio::ip::udp::endpoint;
+/// Reads "10.0.0.5:7011" or "[fd00::5]:7011"; asks nobody. Nothing for anything else.
+std::optional<Address> parse_address(std::string_view text);
+/// The same for names, too, which a name server is asked for; that may take its time.
+Result<Address> resolve_address(const std::string& text);
+/// As `parse_address` reads it.
+std::string text_of(const Address& address);
 
 /// Sends datagrams without ever waiting for anything. Not thread-safe. A resource.
 class DatagramSender {
@@ -177,7 +153,7 @@ class DatagramListener {
   void interrupt() const;
 
  private:
-  DatagramListener(Address address, Descriptor socket, Descriptor interrupter)
+  DatagramListener(const Address& address, Descriptor socket, Descriptor interrupter)
       : address_(address), socket_(std::move(socket)), interrupter_(std::move(interrupter)) {}
 
   Address address_;

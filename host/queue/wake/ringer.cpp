@@ -162,7 +162,7 @@ bool Ringer::take_order(const std::stop_token& stop, RingPlan::Order& order) {
 
 void Ringer::ring(const std::vector<RingPlan::Call>& calls) {
   for (const RingPlan::Call& call : calls) {
-    const auto address = Address::parse(call.address);
+    const auto address = parse_address(call.address);
     if (!address) {
       continue;
     }

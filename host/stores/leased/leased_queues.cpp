@@ -27,23 +27,21 @@ table::QueueTable locate(const LeasedOptions& options, const std::string& queue)
   return {queue, location_of(options, queue).table, {}, options.region};
 }
 
-std::string bell_of_name(const std::string& table, const std::string& half) { return table + "/" + half; }
-
 /// How hosts and producers name a half of a queue to each other: many queues lie in one table.
 std::string bell_of(const table::QueueTable& place, Half half) {
-  return bell_of_name(place.table, owned::half_name({place.queue, half}));
+  return place.table + "/" + owned::half_name({place.queue, half});
 }
 
 // A heartbeat says nothing of when the next one comes; a third of the lease is usual, and a lease is what it may take.
 std::optional<wake::Announcement> announcement_of(const std::string& table, const Heartbeat& beat) {
-  const auto address = wake::Address::parse(beat.bell);
-  if (!beat.written_at || beat.leaving || !address || address->wildcard() || address->port() == 0) {
+  const auto address = wake::parse_address(beat.bell);
+  if (!beat.written_at || beat.leaving || !address || address->address().is_unspecified() || address->port() == 0) {
     return std::nullopt;
   }
   wake::Announcement told{
-      .host = beat.host, .address = address->text(), .queues = {}, .at = *beat.written_at, .every = beat.lease};
+      .host = beat.host, .address = wake::text_of(*address), .queues = {}, .at = *beat.written_at, .every = beat.lease};
   for (const std::string& half : beat.works_on) {
-    std::string bell = bell_of_name(table, half);
+    std::string bell = table + "/" + half;
     if (bell.size() <= wake::kMostNameBytes) {
       told.queues.push_back(std::move(bell));
     }
@@ -86,7 +84,7 @@ class AllLeasedQueues final : public LeasedQueues {
                                   .strict_fence = location_of(options_, address.queue).strict_fence,
                                   .warn = options_.warn},
                                  queue);
-    return std::unique_ptr<Source>(std::make_unique<LeasedSource>(table, half, queue, doorbell_));
+    return make_leased_source(table, half, queue, doorbell_);
   }
   Result<void> owner_ended(const std::string& queue, const std::string& incarnation, bool settled,
                            Deadline deadline) override {

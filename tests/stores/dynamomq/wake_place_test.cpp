@@ -18,7 +18,7 @@ class WakeOnTable : public StoreOnEmulator {
   void SetUp() override {
     StoreOnEmulator::SetUp();
     if (!IsSkipped()) {
-      auto opened = DatagramListener::open(*Address::parse("127.0.0.1:0"));
+      auto opened = DatagramListener::open(*parse_address("127.0.0.1:0"));
       ASSERT_TRUE(opened);
       listener_.emplace(std::move(*opened));
       producer_ = make_producer();
@@ -36,7 +36,7 @@ class WakeOnTable : public StoreOnEmulator {
 
   Announcement announcement(const std::string& host, const std::vector<queue::Half>& halves = {queue::Half::standard}) {
     Announcement told{
-        .host = host, .address = listener_->address().text(), .queues = {}, .at = clock().wall_now(), .every = 60s};
+        .host = host, .address = text_of(listener_->address()), .queues = {}, .at = clock().wall_now(), .every = 60s};
     for (const queue::Half half : halves) {
       told.queues.push_back(place()->bell(half));
     }

@@ -28,7 +28,7 @@ class LeasedWake : public LeasedRig {
  protected:
   void SetUp() override {
     LeasedRig::SetUp();
-    auto opened = wake::DatagramListener::open(*wake::Address::parse("127.0.0.1:0"));
+    auto opened = wake::DatagramListener::open(*wake::parse_address("127.0.0.1:0"));
     ASSERT_TRUE(opened);
     listener_.emplace(std::move(*opened));
     host_ = make("host", wake::RingerOptions{});
@@ -48,7 +48,7 @@ class LeasedWake : public LeasedRig {
 
   Announcement announcement() {
     return {.host = "as the process is called",
-            .address = listener_->address().text(),
+            .address = wake::text_of(listener_->address()),
             .queues = {place_->bell(Half::standard)},
             .at = clock_.wall_now(),
             .every = 60s};
@@ -87,7 +87,7 @@ TEST_F(LeasedWake, WhatIsAnnouncedStandsInTheHeartbeatUntilItIsTakenBack) {
   ASSERT_TRUE(place_->announce(announcement(), soon()));
   const auto told = *place_->read(soon());
   ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].address, listener_->address().text());
+  EXPECT_EQ(told[0].address, wake::text_of(listener_->address()));
   EXPECT_THAT(told[0].queues, ElementsAre("queues/orders"));
   EXPECT_EQ(told[0].every, 10s);
   EXPECT_TRUE(wake::fresh(told[0], place_->now()));
