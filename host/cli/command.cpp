@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "base/text/joined.hpp"
 #include "base/text/number.hpp"
 #include "config/config.hpp"
 #include "host/cli/help.hpp"
@@ -307,7 +308,7 @@ constexpr std::string_view kOrder =
     "log-level,audit,cost,send,receive,peek,ls,stats,queues,dlq,purge,export,import,move,tail,keys list,keys show,"
     "keys forget,enqueue-test,shell,outbox ddl,outbox status,outbox prune,get,dry-run,fail,invalid,reset,redrive,delay,"
     "move-to-front,edit,cancel,delete,table create,table describe,table check,table policy,table shards,outbox convert,"
-    "completion bash,completion zsh,completion fish,completion powershell,";
+    "completion bash,completion zsh,completion fish,completion powershell";
 
 }  // namespace
 
@@ -321,6 +322,7 @@ OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std
                                    bool queue_remembered) {
   SLUICE_TRY(tokens, tokens_of(command, words));
   Arguments arguments;
+  arguments.command_ = &command;
   std::map<std::string, std::vector<std::string>> alone;
   for (Token& token : *tokens) {
     if (token.name == "help") {
@@ -356,18 +358,39 @@ OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std
     values.insert(values.begin(), words_alone.begin(), words_alone.end());
   }
   for (const Flag& flag : command.flags) {
-    if (flag.required && arguments.get(flag.name).empty()) {
-      return missing(command, flag, arguments.has(flag.name));
-    }
-    // A variable of the shell that is not set must not mean "whichever there is", or "from the beginning".
-    const bool chooses =
-        flag.name != "queue" && !flag.repeated &&
-        (flag.alone || flag.name == "host" || flag.name == "job" || flag.name == "outbox" || flag.name == "resume");
-    if (chooses && arguments.has(flag.name) && arguments.get(flag.name).empty()) {
-      return Exit::usage("--" + std::string(flag.name) + " is empty; leave it out, or name something");
-    }
+    SLUICE_PASS_ON(arguments.check(flag));
   }
   return arguments;
+}
+
+OrExit<void> Arguments::check(const Flag& flag) const {
+  if (flag.required && get(flag.name).empty()) {
+    return missing(*command_, flag, has(flag.name));
+  }
+  if (!has(flag.name)) {
+    return {};
+  }
+  const auto spelled = [](std::string_view name) { return (name == "-" ? "" : "--") + std::string(name); };
+  const auto given = [this](std::string_view name) { return name == "-" ? stdin_ : has(name); };
+  const std::string option = spelled(flag.name);
+  if (flag.filled && get(flag.name).empty()) {
+    return Exit::usage(option + " is empty; leave it out, or name something");
+  }
+  if (!flag.with.empty() && !given(flag.with)) {
+    return Exit::usage(option + " goes with " + spelled(flag.with) + " only");
+  }
+  for (const std::string& other : split(flag.against, '|')) {
+    if (given(other)) {
+      return Exit::usage(option + " and " + spelled(other) + " exclude each other; give one");
+    }
+  }
+  const Words choices = flag.one_of ? split(flag.value, '|') : Words();
+  for (const std::string& word : flag.one_of ? all(flag.name) : Words()) {
+    if (std::find(choices.begin(), choices.end(), word) == choices.end()) {
+      return Exit::usage(option + " \"" + word + "\": write one of " + sluice::joined(choices));
+    }
+  }
+  return {};
 }
 
 Arguments Arguments::of(const std::map<std::string, std::string>& values) {
@@ -403,7 +426,7 @@ OrExit<std::size_t> Arguments::count(std::string_view name, std::size_t fallback
   return value;
 }
 
-OrExit<Duration> Arguments::duration(std::string_view name, Duration fallback) const {
+OrExit<Duration> Arguments::duration(std::string_view name, Duration fallback, Duration least, Duration most) const {
   if (!has(name)) {
     return fallback;
   }
@@ -412,13 +435,14 @@ OrExit<Duration> Arguments::duration(std::string_view name, Duration fallback) c
   if (!value) {
     return Exit::usage("--" + std::string(name) + " " + text + " is no duration; write 1500ms, 30s, 15m, 2h or 1d");
   }
+  if (*value < least || *value > most) {
+    return Exit::usage("--" + std::string(name) + " " + text + ": write a time from " + config::format_duration(least) +
+                       " to " + config::format_duration(most));
+  }
   return *value;
 }
 
 OrExit<Output> Arguments::output(Output elsewhere) const {
-  if (has("json") && has("output")) {
-    return Exit::usage("--json and --output exclude each other; give one");
-  }
   const auto variable = config::process_environment()(kOutputVariable);
   const std::string word = has("json") ? "json" : get("output", variable.value_or(std::string()));
   if (word.empty() && !has("output")) {
@@ -444,8 +468,8 @@ const std::vector<Command>& commands() {
       }
     }
     std::vector<Command> all;
-    for (std::string_view rest = kOrder; !rest.empty(); rest.remove_prefix(rest.find(',') + 1)) {
-      all.push_back(*find_command(found, rest.substr(0, rest.find(','))));
+    for (const std::string& name : split(kOrder, ',')) {
+      all.push_back(*find_command(found, name));
     }
     SLUICE_ASSERT(all.size() == found.size());
     return all;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/system/result.hpp>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -58,6 +59,12 @@ class [[nodiscard]] Exit {
 template <typename T>
 using OrExit = boost::system::result<T, Exit>;
 
+/// What the command line asks for; exit 64 where that is wrong.
+template <typename T>
+OrExit<T> or_usage(Result<T> answer) {
+  return answer ? OrExit<T>(std::move(*answer)) : OrExit<T>(Exit::usage(answer.error().message()));
+}
+
 /// One option of a command, as its parser and its help need it.
 struct Flag {
   std::string_view name{};   ///< without the dashes
@@ -70,6 +77,12 @@ struct Flag {
   bool alone = false;
   bool common = false;       ///< one of those that say where the queue is; listed under a heading of their own
   std::string_view alias{};  ///< another name, accepted and not shown
+  /// Its value is not empty: a variable of the shell that is not set must not mean "whichever there is", or "from the
+  /// beginning".
+  bool filled = false;
+  bool one_of = false;         ///< its value is one of the words in `value`, "json|text"
+  std::string_view with{};     ///< the option without which it means nothing, or "-"
+  std::string_view against{};  ///< those that contradict it, "dlq|both", or "-"
 
   /// Without `dashes`, by its name or its other one.
   bool is_called(std::string_view word) const { return word == name || (!alias.empty() && word == alias); }
@@ -90,7 +103,7 @@ struct Command {
   bool stdin_operand = false;   ///< takes "-" beside its options
   /// How it shows what it found where nobody says it and no terminal does: text of those of which everybody expects it.
   Output elsewhere = Output::json;
-  Exit (*run)(const Arguments& arguments, Console& console) = nullptr;
+  std::function<Exit(const Arguments& arguments, Console& console)> run{};
 
   /// Null when it has no such option.
   const Flag* flag(std::string_view word) const;
@@ -102,14 +115,16 @@ struct Command {
 class Arguments {
  public:
   /// Reads the words after the command's name. Exit 64 with one line for an unknown option (naming the nearest), a
-  /// missing or empty value, an option given twice, a missing one, or a word that belongs to nothing: neither an
-  /// option's value nor one of those that may stand alone.
+  /// missing or empty value, an option given twice, a missing one, one that its flag does not allow beside others, or a
+  /// word that belongs to nothing: neither an option's value nor one of those that may stand alone.
   /// `queue_remembered`: --queue was not typed.
   static OrExit<Arguments> parse(const Command& command, const std::vector<std::string>& words,
                                  bool queue_remembered = false);
   /// Options that somebody else has read and checked, by their names.
   static Arguments of(const std::map<std::string, std::string>& values);
 
+  /// Whose they are; null where somebody else has read them.
+  const Command* command() const { return command_; }
   bool has(std::string_view name) const;
   /// The value, or `fallback` when the option was not given.
   std::string get(std::string_view name, std::string_view fallback = {}) const;
@@ -117,10 +132,11 @@ class Arguments {
   std::vector<std::string> all(std::string_view name) const;
   /// The value as a number from 1 to `max`, or `fallback` when not given; exit 64 for anything else.
   OrExit<std::size_t> count(std::string_view name, std::size_t fallback, std::size_t max) const;
-  /// The value as a duration such as "30s", or `fallback` when not given; exit 64 for anything else.
-  OrExit<Duration> duration(std::string_view name, Duration fallback) const;
+  /// The value as a duration such as "30s" within bounds, or `fallback` when not given; exit 64 for anything else.
+  OrExit<Duration> duration(std::string_view name, Duration fallback, Duration least = Duration::zero(),
+                            Duration most = Duration::max()) const;
   /// The one place that decides: --output or --json, else the SLUICE_OUTPUT variable, else text where standard output
-  /// is a terminal and `elsewhere` where it is not. Exit 64 for another word, and for --json beside --output.
+  /// is a terminal and `elsewhere` where it is not. Exit 64 for another word.
   OrExit<Output> output(Output elsewhere) const;
 
   bool wants_help() const { return help_; }
@@ -131,8 +147,12 @@ class Arguments {
   bool reads_stdin() const { return stdin_; }
 
  private:
+  /// Whether what is given agrees with what the flag says of itself.
+  OrExit<void> check(const Flag& flag) const;
+
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
   std::string plain_id_;
+  const Command* command_ = nullptr;
   bool help_ = false;
   bool stdin_ = false;
 };

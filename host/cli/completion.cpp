@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/replace.hpp>
 #include <set>
 
 #include "host/cli/help.hpp"
@@ -76,7 +77,7 @@ Suggestions suggest_command(const std::vector<Command>& commands, const std::str
 
 /// What an option of this kind may name, as the host file and its jobs know it.
 Words known_names(std::string_view kind, const Words& words) {
-  const auto host = load_host_file(words);
+  const auto host = load_host_file(place_in(words));
   if (host.has_error()) {
     return {};
   }
@@ -100,10 +101,8 @@ Suggestions suggest_value(const Flag& flag, const Words& words, const std::strin
       add_if_begun(found, std::move(name), {}, typed);
     }
   } else if (flag.value.find('|') != std::string_view::npos) {
-    for (std::string_view rest = flag.value; !rest.empty();) {
-      const auto end = std::min(rest.find('|'), rest.size());
-      add_if_begun(found, std::string(rest.substr(0, end)), {}, typed);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
+    for (std::string& word : split(flag.value, '|')) {
+      add_if_begun(found, std::move(word), {}, typed);
     }
   }
   return found;
@@ -222,44 +221,25 @@ Register-ArgumentCompleter -Native -CommandName NAME -ScriptBlock {
 )";
 
 std::string for_program(std::string_view script, std::string_view program) {
-  constexpr std::string_view kName = "NAME";
-  std::string text;
-  while (!script.empty()) {
-    const auto end = std::min(script.find(kName), script.size());
-    text += script.substr(0, end);
-    script.remove_prefix(end);
-    if (!script.empty()) {
-      text += program;
-      script.remove_prefix(kName.size());
-    }
-  }
-  return text;
+  return boost::replace_all_copy(std::string(script), "NAME", program);
 }
 
 /// A script, and the command that prints it.
 struct Script {
-  std::string_view shell;
   std::string_view text;
   std::string_view name;
   std::string_view summary;
   std::string_view example;
 };
 constexpr std::array<Script, 4> kScripts{
-    {{"bash", kBash, "completion bash", "Print the script that completes sluice's words in bash",
+    {{kBash, "completion bash", "Print the script that completes sluice's words in bash",
       "source <(sluice completion bash)"},
-     {"zsh", kZsh, "completion zsh", "Print the script that completes sluice's words in zsh",
+     {kZsh, "completion zsh", "Print the script that completes sluice's words in zsh",
       "source <(sluice completion zsh)"},
-     {"fish", kFish, "completion fish", "Print the script that completes sluice's words in fish",
+     {kFish, "completion fish", "Print the script that completes sluice's words in fish",
       "sluice completion fish | source"},
-     {"powershell", kPowerShell, "completion powershell",
-      "Print the script that completes sluice's words in PowerShell",
+     {kPowerShell, "completion powershell", "Print the script that completes sluice's words in PowerShell",
       "sluice completion powershell | Out-String | Invoke-Expression"}}};
-
-template <std::size_t script>
-Exit print(const Arguments& /*arguments*/, Console& console) {
-  console.out(for_program(kScripts[script].text, "sluice"));
-  return Exit::ok();
-}
 
 }  // namespace
 
@@ -324,8 +304,9 @@ Suggestions suggest(const std::vector<Command>& commands, const Words& given) {
 }
 
 std::optional<std::string> completion_for(std::string_view shell, std::string_view program) {
+  const std::string name = "completion " + std::string(shell);
   const auto* const found =
-      std::find_if(kScripts.begin(), kScripts.end(), [shell](const Script& script) { return script.shell == shell; });
+      std::find_if(kScripts.begin(), kScripts.end(), [&name](const Script& script) { return script.name == name; });
   return found == kScripts.end() ? std::nullopt : std::optional(for_program(found->text, program));
 }
 
@@ -337,12 +318,12 @@ std::vector<Command> completion_commands() {
         {.name = script.name,
          .summary = script.summary,
          .description = "Completes commands, options, files, and the names of queues that the host file knows.",
-         .examples = script.example});
+         .examples = script.example,
+         .run = [text = script.text](const Arguments& /*arguments*/, Console& console) {
+           console.out(for_program(text, "sluice"));
+           return Exit::ok();
+         }});
   }
-  commands[0].run = print<0>;
-  commands[1].run = print<1>;
-  commands[2].run = print<2>;
-  commands[3].run = print<3>;
   return commands;
 }
 

@@ -25,67 +25,28 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 64 * 1024;
 
-// What the handler of a question may touch.
-std::atomic<int> question_event{-1};
-
-/// What a handler of signals may do.
-void make_readable(int event) {
-  const int saved = errno;
-  const std::uint64_t one = 1;
-  const auto ignored = ::write(event, &one, sizeof(one));
-  static_cast<void>(ignored);
-  errno = saved;
+/// Where somebody handles Ctrl-C, a question ends by it, whichever thread gets the signal, and it is handed on
+/// afterwards. Elsewhere it ends the process as usual.
+bool is_interrupt_handled() {
+  struct sigaction handler {};
+  ::sigaction(SIGINT, nullptr, &handler);
+  return handler.sa_handler != SIG_DFL && handler.sa_handler != SIG_IGN;
 }
 
-extern "C" void on_question_interrupt(int) { make_readable(question_event); }
-
-/// Makes a Ctrl-C end the wait for an answer, whichever thread gets the signal, and hands it on afterwards to whoever
-/// handled it before. Where nobody did, it ends the process as usual.
-class QuestionInterrupt {
- public:
-  QuestionInterrupt() {
-    struct sigaction before {};
-    ::sigaction(SIGINT, nullptr, &before);
-    if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-      question_event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-      action_.emplace(SIGINT, on_question_interrupt);
-    }
+/// False when the wait was interrupted.
+bool wait_for_input(const std::optional<InterruptFlag>& interrupt) {
+  std::array<pollfd, 2> events{{{STDIN_FILENO, POLLIN, 0}, {interrupt ? interrupt->descriptor() : -1, POLLIN, 0}}};
+  while (::poll(events.data(), events.size(), -1) < 0 && errno == EINTR) {
   }
-  ~QuestionInterrupt() {
-    if (!action_) {
-      return;
-    }
-    action_.reset();
-    std::uint64_t count = 0;
-    if (::read(question_event, &count, sizeof(count)) == static_cast<ssize_t>(sizeof(count))) {
-      ::raise(SIGINT);
-    }
-    ::close(question_event.exchange(-1));
-  }
-  QuestionInterrupt(const QuestionInterrupt&) = delete;
-  QuestionInterrupt& operator=(const QuestionInterrupt&) = delete;
-
-  /// False when the wait was interrupted.
-  bool wait_for_input() const {
-    std::array<struct pollfd, 2> events{
-        {{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}, {.fd = question_event, .events = POLLIN, .revents = 0}}};
-    int ready = 0;
-    do {
-      ready = ::poll(events.data(), events.size(), -1);
-    } while (ready < 0 && errno == EINTR);
-    return ready > 0 && events[1].revents == 0;
-  }
-
- private:
-  std::optional<SignalAction> action_;
-};
+  return events[1].revents == 0;
+}
 
 /// A line from standard input, without its break; empty when it does not come to one.
-std::string read_answer(const QuestionInterrupt& interrupt) {
+std::string read_answer(const std::optional<InterruptFlag>& interrupt) {
   constexpr std::size_t kLongest = 16;
   std::string answer;
   char byte = 0;
-  while (interrupt.wait_for_input() && ::read(STDIN_FILENO, &byte, 1) == 1) {
+  while (wait_for_input(interrupt) && ::read(STDIN_FILENO, &byte, 1) == 1) {
     if (byte == '\n') {
       return answer;
     }
@@ -156,9 +117,16 @@ void Console::end_progress() {
 
 bool Console::confirm(std::string_view question) {
   flush();
-  const QuestionInterrupt interrupt;  // before the question is seen, so that no Ctrl-C is lost
+  std::optional<InterruptFlag> interrupt;  // before the question is seen, so that no Ctrl-C is lost
+  if (is_interrupt_handled()) {
+    interrupt.emplace();
+  }
   write_all(STDERR_FILENO, visible(question) + " [y/N] ");
   const std::string answer = read_answer(interrupt);
+  if (const int signal = interrupt ? interrupt->signal() : 0; signal != 0) {
+    interrupt.reset();
+    ::raise(signal);
+  }
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
@@ -190,12 +158,16 @@ TerminalSize terminal_size(int descriptor) {
 namespace {
 
 // What a signal handler may touch: a lock-free flag and a descriptor.
-std::atomic<bool> raised_flag{false};
+std::atomic<int> raised_signal{0};
 std::atomic<int> raised_event{-1};
 
-extern "C" void on_interrupt(int) {
-  raised_flag = true;
-  make_readable(raised_event);
+extern "C" void on_interrupt(int signal) {
+  const int saved = errno;
+  raised_signal = signal;
+  const std::uint64_t one = 1;
+  const auto ignored = ::write(raised_event, &one, sizeof(one));
+  static_cast<void>(ignored);
+  errno = saved;
 }
 
 }  // namespace
@@ -209,7 +181,7 @@ SignalAction::SignalAction(int signal, void (*handler)(int), int flags) : signal
 
 InterruptFlag::InterruptFlag() {
   SLUICE_ASSERT(raised_event == -1);
-  raised_flag = false;
+  raised_signal = 0;
   raised_event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   // Without SA_RESTART a blocking read ends; with SA_RESETHAND the second signal is the system's.
   interrupt_.emplace(SIGINT, on_interrupt, static_cast<int>(SA_RESETHAND));
@@ -222,7 +194,7 @@ InterruptFlag::~InterruptFlag() {
   ::close(raised_event.exchange(-1));
 }
 
-bool InterruptFlag::raised() const { return raised_flag; }
+int InterruptFlag::signal() const { return raised_signal; }
 
 bool InterruptFlag::wait(Duration time) const {
   constexpr std::int64_t kLongest = 3'600'000;

@@ -104,7 +104,9 @@ class InterruptFlag {
   InterruptFlag(const InterruptFlag&) = delete;
   InterruptFlag& operator=(const InterruptFlag&) = delete;
 
-  bool raised() const;
+  bool raised() const { return signal() != 0; }
+  /// The signal that raised it; 0: none.
+  int signal() const;
   /// Waits so long; false at once when the flag is raised.
   bool wait(Duration time) const;
   /// Becomes readable when the flag is raised, for poll(2).

@@ -20,6 +20,8 @@ constexpr Duration kBilledLook = std::chrono::milliseconds(400);
 constexpr Duration kNudgeTime = std::chrono::seconds(1);
 /// Hosts are asked to tell in detail for so long.
 constexpr Duration kWatch = std::chrono::seconds(10);
+/// What hosts have told this long ago is as they are.
+constexpr Duration kYoungLook = std::chrono::seconds(1);
 /// A host that has not told by then is passed over.
 constexpr Duration kDetailPatience = std::chrono::seconds(6);
 
@@ -120,9 +122,7 @@ OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
   FleetSession session(std::move(*opened));
   const config::HostConfig& host = session.queues_.host();
   session.queue_names_ = known_queues(host);
-  session.scheduled_jobs_ = config::load_job_files(host, config::process_environment()).jobs;
-  session.file_jobs_ = jobs_of(session.scheduled_jobs_);
-  std::erase_if(session.scheduled_jobs_, [](const config::JobConfig& job) { return job.schedules.empty(); });
+  session.jobs_ = config::load_job_files(host, config::process_environment()).jobs;
   // What is named here need not be known to any file; its hosts may know it all the same.
   std::vector<std::string> boards = session.queue_names_;
   if (const std::string& named = session.queues_.queue(); !named.empty()) {
@@ -179,12 +179,10 @@ OrExit<fleet::FleetView> FleetSession::hosts_now(Duration patience) {
   return view;
 }
 
-OrExit<fleet::SteeringView> FleetSession::steering() { return checked(fleet_->steering(deadline())); }
-
 operate::KnownNames FleetSession::names() {
   operate::KnownNames names;
-  for (const operate::FileJob& job : file_jobs_) {
-    names.add_job({job.name, job.queue});
+  for (const config::JobConfig& job : jobs_) {
+    names.add_job({job.name, work::queue_text(job)});
   }
   for (const std::string& queue : queue_names_) {
     names.add_queue(queue);
@@ -236,10 +234,6 @@ OrExit<operate::Compliance> FleetSession::follow(std::vector<fleet::Given> given
       return compliance;
     }
   }
-}
-
-OrExit<fleet::Directive> understood(Result<fleet::Directive> word) {
-  return word ? OrExit<fleet::Directive>(std::move(*word)) : Exit::usage(word.error().message());
 }
 
 std::vector<std::string> untold_work(const fleet::FleetView& view, bool of_silent_hosts) {
@@ -319,6 +313,8 @@ OrExit<std::function<operate::AtWork()>> at_work_as_hosts_tell(const QueueSessio
   }
   SLUICE_TRY(opened, FleetSession::open(arguments));
   const auto fleet = std::make_shared<FleetSession>(std::move(*opened));
+  const auto found = std::make_shared<std::optional<operate::AtWork>>();  // by the look here, while it is young
+  const SteadyTime looked = fleet->clock().steady_now();
   {
     const InterruptFlag interrupt;
     const auto view = look_in_detail(*fleet, interrupt);  // hosts elsewhere tell in detail from here on
@@ -329,8 +325,15 @@ OrExit<std::function<operate::AtWork()>> at_work_as_hosts_tell(const QueueSessio
     for (const std::string& line : view.has_error() ? view.error().lines() : untold_work(*view, true)) {
       QueueSession::warn("warning: " + line + "; what it has at work is not left alone");
     }
+    if (!view.has_error()) {
+      *found = at_work_on(queue, *view);
+    }
   }
-  return std::function<operate::AtWork()>([fleet, queue] {
+  return std::function<operate::AtWork()>([fleet, queue, found, looked] {
+    const auto young = std::exchange(*found, std::nullopt);
+    if (young && fleet->clock().steady_now() - looked < kYoungLook) {
+      return *young;
+    }
     static_cast<void>(fleet->fleet().watch(kWatch, fleet->deadline()));
     const auto view = fleet->hosts_now();
     return view.has_error() ? operate::AtWork() : at_work_on(queue, *view);

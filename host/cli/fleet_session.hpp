@@ -27,9 +27,7 @@ class FleetSession {
   /// The queues that files name.
   const std::vector<std::string>& queue_names() const { return queue_names_; }
   /// The jobs that the job files here have; those that cannot be read are passed over.
-  const std::vector<operate::FileJob>& file_jobs() const { return file_jobs_; }
-  /// The jobs here that have schedules.
-  const std::vector<config::JobConfig>& scheduled_jobs() const { return scheduled_jobs_; }
+  const std::vector<config::JobConfig>& jobs() const { return jobs_; }
 
   /// All names that mean something: files, hosts, steering. What cannot be read is passed over.
   operate::KnownNames names();
@@ -38,7 +36,6 @@ class FleetSession {
   /// The same, and of hosts of this machine what they say (at the first call) or, where they do not answer, what their
   /// crash ledgers tell; those alone where no store answers within `patience`, which is among the troubles then.
   OrExit<fleet::FleetView> hosts_now(Duration patience = kStorePatience);
-  OrExit<fleet::SteeringView> steering();
 
   /// Gives a directive and makes hosts look at it.
   OrExit<std::vector<fleet::Given>> give(const fleet::Directive& directive, const std::string& queue);
@@ -64,8 +61,7 @@ class FleetSession {
   QueueSession queues_;
   std::unique_ptr<fleet::Fleet> fleet_;
   std::vector<std::string> queue_names_;
-  std::vector<operate::FileJob> file_jobs_;
-  std::vector<config::JobConfig> scheduled_jobs_;
+  std::vector<config::JobConfig> jobs_;
   std::optional<runtime::LocalHosts> local_hosts_;
 };
 
@@ -78,9 +74,6 @@ std::vector<std::string> untold_work(const fleet::FleetView& view, bool of_silen
 /// Where no record tells what is in flight (a leased table, an outbox): asks the hosts, which are looked at once before
 /// it returns; who does not tell is named on standard error. Elsewhere null. Exit 130 where that is interrupted.
 OrExit<std::function<operate::AtWork()>> at_work_as_hosts_tell(const QueueSession& session, const Arguments& arguments);
-
-/// What a word means; exit 64 where that is nothing, or several things.
-OrExit<fleet::Directive> understood(Result<fleet::Directive> word);
 
 /// Of hosts of this machine, which say at their control sockets how it is now, in place of what boards have.
 void put_local_records(fleet::FleetView& view, const runtime::LocalHosts& local);

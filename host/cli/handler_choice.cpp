@@ -221,7 +221,7 @@ bool is_job_file(const std::string& job) { return job.ends_with(".toml") || job.
 
 std::vector<Flag> handler_flags() {
   return {{"plugin", "X.so", "look for the handler in this file alone, whatever the host file's folders hold"},
-          {"job", "NAME|FILE", "by this job's options and policy [default: the job that uses the handler]"},
+          filled({"job", "NAME|FILE", "by this job's options and policy [default: the job that uses the handler]"}),
           repeated({"option", "NAME=VALUE", "an option, instead of the job's; may be repeated"}),
           kAllowInsecureFilesFlag,
           kConfigFlag};

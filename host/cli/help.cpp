@@ -4,12 +4,12 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include "host/cli/command.hpp"
 #include "host/cli/drop_in/drop_in.hpp"
+#include "host/cli/options.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/observe/build_info.hpp"
 
@@ -17,6 +17,7 @@ namespace sluice::cli {
 
 namespace {
 
+constexpr std::string_view kAbout = "Sluice runs handler plugins over message queues in DynamoDB or SQLite.";
 constexpr std::size_t kWidth = 80;
 constexpr std::size_t kGap = 2;
 /// An option longer than this has its help on the next line.
@@ -93,18 +94,21 @@ Exit codes:
 )";
 }
 
-std::string general_help() {
-  std::string out = "Sluice runs handler plugins over message queues in DynamoDB or SQLite.\n\n";
-  out += "Usage: sluice COMMAND [OPTION]...\n";
+std::string listed_commands(bool (*is_listed)(const Command& command)) {
+  std::string out;
   std::set<std::string_view> seen;
   for (const Command& first : commands()) {
-    if (seen.insert(first.group).second) {
+    if (is_listed(first) && seen.insert(first.group).second) {
       out += "\n" + std::string(first.group) + ":\n";
-      append_commands(out, [&first](const Command& command) { return command.group == first.group; });
+      append_commands(out, [&](const Command& command) { return command.group == first.group && is_listed(command); });
     }
   }
-  out += general_notes();
   return out;
+}
+
+std::string general_help() {
+  return std::string(kAbout) + "\n\nUsage: sluice COMMAND [OPTION]...\n" +
+         listed_commands([](const Command& /*command*/) { return true; }) + std::string(general_notes());
 }
 
 std::string command_help(const Command& command) {
@@ -198,9 +202,6 @@ not data.tenant = "acme" takes them.
 // Pages for man(1).
 
 namespace {
-
-constexpr std::string_view kAbout = "Sluice runs handler plugins over message queues in DynamoDB or SQLite.";
-constexpr std::string_view kDropInSummary = "operate queues on DynamoDB as DynamoMQ's tool does";
 
 /// Text as troff shows it unchanged: a dash that can be pasted into a shell, no character or line that is a request.
 std::string plain(std::string_view text) {
@@ -336,7 +337,7 @@ std::string general_page() {
 }
 
 std::string drop_in_page() {
-  PageText page("dynamomq", kDropInSummary);
+  PageText page("dynamomq", "operate queues on DynamoDB as DynamoMQ's tool does");
   page.synopsis("dynamomq", "[COMMAND] [FLAG]...");
   page.section("Description");
   page.paragraphs(
@@ -372,29 +373,17 @@ constexpr std::array<CompletionPlace, 3> kPlaces{{{"bash", "bash-completion/comp
                                                   {"zsh", "zsh/site-functions/_", ""},
                                                   {"fish", "fish/vendor_completions.d/", ".fish"}}};
 
-bool write(const std::filesystem::path& file, const std::string& text) {
-  std::error_code failed;
-  std::filesystem::create_directories(file.parent_path(), failed);
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  out << text;
-  return static_cast<bool>(out.flush());
-}
-
 }  // namespace
 
 Exit write_share_files(const std::string& folder) {
   const std::filesystem::path root = folder;
   for (const auto& [name, text] : manual()) {
-    if (!write(root / "man/man1" / (name + ".1"), text)) {
-      return Exit::failure("cannot write " + name + ".1 below " + folder);
-    }
+    SLUICE_PASS_ON(write_file(root / "man/man1" / (name + ".1"), text));
   }
   for (const CompletionPlace& place : kPlaces) {
     for (const std::string_view program : {"sluice", "dynamomq"}) {
       const std::string file = std::string(place.before) + std::string(program) + std::string(place.behind);
-      if (!write(root / file, completion_for(place.shell, program).value_or(""))) {
-        return Exit::failure("cannot write " + file + " below " + folder);
-      }
+      SLUICE_PASS_ON(write_file(root / file, completion_for(place.shell, program).value_or("")));
     }
   }
   return Exit::ok();

@@ -12,6 +12,9 @@ namespace sluice::cli {
 /// `sluice help`.
 std::string general_help();
 
+/// The commands that are so, by their groups; for people.
+std::string listed_commands(bool (*is_listed)(const Command& command));
+
 /// `sluice help NAME`: summary, usage, options, examples; lines of at most 80 columns.
 std::string command_help(const Command& command);
 

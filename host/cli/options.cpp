@@ -1,5 +1,8 @@
 #include "host/cli/options.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -21,7 +24,7 @@ constexpr double kMaxRate = 1'000'000;
 constexpr double kMinRate = 1.0 / 3600;
 
 std::vector<Flag> output_flags_with(std::string_view help) {
-  return {{"output", "json|text", help}, {"json", {}, "the same as --output json"}};
+  return {{"output", "json|text", help}, against("output", {"json", {}, "the same as --output json"})};
 }
 
 /// The text with a caret below the place, where both fit on a line.
@@ -73,9 +76,6 @@ OrExit<void> read_key(const Arguments& arguments, const std::string& flag, std::
     return {};
   }
   const std::string given = arguments.get(flag);
-  if (given.empty()) {
-    return Exit::usage("--" + flag + " is empty; leave it out, or name something");
-  }
   if (given.starts_with(kFromBody)) {
     const std::string where = given.substr(kFromBody.size());
     if (where.empty()) {
@@ -92,34 +92,6 @@ OrExit<void> read_key(const Arguments& arguments, const std::string& flag, std::
                        " body:order_id");
   }
   key = given;
-  return {};
-}
-
-OrExit<void> read_window(const Arguments& arguments, queue::NewMessage& shared) {
-  if (!arguments.has("dedup-window")) {
-    return {};
-  }
-  const auto window = config::parse_duration(arguments.get("dedup-window"));
-  if (!window || *window < queue::kLeastDedupWindow || *window > queue::kLongestDedupWindow) {
-    return Exit::usage("--dedup-window " + arguments.get("dedup-window") +
-                       " is no duration from 1s to 366d; write 30s, 15m, 2h or 1d");
-  }
-  shared.dedup_window = *window;
-  return {};
-}
-
-OrExit<void> read_unique(const Arguments& arguments, queue::NewMessage& shared) {
-  if (!arguments.has("unique")) {
-    return {};
-  }
-  const std::string until = arguments.get("unique");
-  if (until != "while-queued" && until != "until-done") {
-    return Exit::usage("--unique " + until + ": write while-queued or until-done");
-  }
-  if (!arguments.has("unique-key")) {
-    return Exit::usage("--unique goes with --unique-key; say by what the message is unique");
-  }
-  shared.unique_until = until == "while-queued" ? queue::UniqueUntil::claimed : queue::UniqueUntil::done;
   return {};
 }
 
@@ -147,6 +119,27 @@ Flag repeated(Flag flag) {
 
 Flag alone(Flag flag) {
   flag.alone = true;
+  flag.filled = !flag.repeated;
+  return flag;
+}
+
+Flag filled(Flag flag) {
+  flag.filled = true;
+  return flag;
+}
+
+Flag one_of(Flag flag) {
+  flag.one_of = true;
+  return flag;
+}
+
+Flag only_with(std::string_view other, Flag flag) {
+  flag.with = other;
+  return flag;
+}
+
+Flag against(std::string_view others, Flag flag) {
+  flag.against = others;
   return flag;
 }
 
@@ -168,7 +161,7 @@ std::vector<Flag> with_place_flags(std::vector<Flag> own, Outboxes outboxes) {
           : "the queue [default: the only one of the host file, or the table's name]";
   std::vector<Flag> place{
       {.name = "queue", .value = "QUEUE", .help = help, .alone = no_word},
-      {"outbox", "NAME", "the rows of [outbox.NAME]: the same as --queue outbox:NAME"},
+      filled({"outbox", "NAME", "the rows of [outbox.NAME]: the same as --queue outbox:NAME"}),
       kConfigFlag,
       {.name = "table", .value = "TABLE", .help = "a DynamoDB table, without a host file", .alias = "table-name"},
       {.name = "index",
@@ -234,9 +227,9 @@ OrExit<double> parse_rate(const Arguments& arguments) {
 std::vector<Flag> filter_flags() {
   return {{"where", "FILTER", "only messages that match, such as 'receive_count > 3 and data.type = \"invoice\"'"},
           {"older-than", "TIME", "only those created longer ago than that, such as 1h"},
-          {"error", "CAUSE",
-           "only those that failed for it: a fingerprint that `sluice dlq` shows, or such an error's text"},
-          {"error-like", "TEXT", "only those whose last error holds TEXT; * is any text"}};
+          filled({"error", "CAUSE",
+                  "only those that failed for it: a fingerprint that `sluice dlq` shows, or such an error's text"}),
+          filled({"error-like", "TEXT", "only those whose last error holds TEXT; * is any text"})};
 }
 
 OrExit<operate::Filter> parse_filter(const Arguments& arguments) {
@@ -254,15 +247,9 @@ OrExit<operate::Filter> parse_filter(const Arguments& arguments) {
     filter = filter.also(operate::Filter::older_than(*age));
   }
   if (arguments.has("error")) {
-    if (arguments.get("error").empty()) {
-      return Exit::usage("--error is empty; `sluice dlq` shows the fingerprints of what lies there");
-    }
     filter = filter.also(operate::Filter::error_of(arguments.get("error")));
   }
   if (arguments.has("error-like")) {
-    if (arguments.get("error-like").empty()) {
-      return Exit::usage("--error-like is empty, and every error holds that; write --error-like '*' for any error");
-    }
     filter = filter.also(operate::Filter::error_like(arguments.get("error-like")));
   }
   return filter;
@@ -290,31 +277,6 @@ OrExit<std::string> the_message_id(const Arguments& arguments) {
   return std::move(ids.front());
 }
 
-OrExit<void> exclude(const Arguments& arguments, const char* one, const char* other, std::string_view why) {
-  if (arguments.has(one) && arguments.has(other)) {
-    return Exit::usage("--" + std::string(one) + " and --" + other + " exclude each other" + std::string(why));
-  }
-  return {};
-}
-
-OrExit<Duration> duration_within(const Arguments& arguments, std::string_view name, Duration fallback, Duration least,
-                                 Duration most, const std::string& bounds) {
-  SLUICE_TRY(duration, arguments.duration(name, fallback));
-  if (*duration < least || *duration > most) {
-    return Exit::usage("--" + std::string(name) + bounds);
-  }
-  return duration;
-}
-
-OrExit<bool> second_of(const Arguments& arguments, const std::string& name, const std::string& first,
-                       const std::string& second) {
-  const std::string word = arguments.get(name, first);
-  if (word != first && word != second) {
-    return Exit::usage("--" + name + " is " + first + " or " + second + ", not \"" + word + "\"");
-  }
-  return word == second;
-}
-
 OrExit<operate::MessageTemplate> read_template(const Arguments& arguments) {
   operate::MessageTemplate made;
   queue::NewMessage& shared = made.shared;
@@ -323,22 +285,28 @@ OrExit<operate::MessageTemplate> read_template(const Arguments& arguments) {
   shared.delay = *delay;
   SLUICE_PASS_ON(read_key(arguments, "dedup-id", shared.dedup_id, made.dedup_from));
   SLUICE_PASS_ON(read_key(arguments, "unique-key", shared.unique_key, made.unique_from));
-  SLUICE_PASS_ON(read_window(arguments, shared));
-  SLUICE_PASS_ON(read_unique(arguments, shared));
+  SLUICE_TRY(window, arguments.duration("dedup-window", shared.dedup_window, queue::kLeastDedupWindow,
+                                        queue::kLongestDedupWindow));
+  shared.dedup_window = *window;
+  const bool while_queued = arguments.get("unique") == "while-queued";
+  shared.unique_until = while_queued ? queue::UniqueUntil::claimed : queue::UniqueUntil::done;
   shared.group = arguments.get("group");
-  if (arguments.has("priority")) {
-    const auto priority = queue::priority_named(arguments.get("priority"));
-    if (!priority) {
-      return Exit::usage("--priority " + arguments.get("priority") +
-                         " is no priority; write critical, high, normal or low");
-    }
-    shared.priority = *priority;
-  }
+  shared.priority = queue::priority_named(arguments.get("priority")).value_or(shared.priority);
   made.content_type = arguments.get("content-type");
   return made;
 }
 
-OrExit<std::string> read_body(const Arguments& arguments, const std::string& option) {
+OrExit<Descriptor> open_named(const Arguments& arguments, const std::string& option) {
+  const std::string name = arguments.get(option);
+  Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!file.open() || ::fstat(file.get(), &status) != 0 || S_ISDIR(status.st_mode)) {
+    return Exit::failure("--" + option + " " + name + ": " + std::strerror(S_ISDIR(status.st_mode) ? EISDIR : errno));
+  }
+  return file;
+}
+
+OrExit<std::string> read_named(const Arguments& arguments, const std::string& option) {
   constexpr std::size_t kMostBytes = 64UL * 1024 * 1024;
   const std::string name = arguments.get(option);
   const std::string where = "--" + option + " " + name;
@@ -360,6 +328,16 @@ OrExit<std::string> read_body(const Arguments& arguments, const std::string& opt
                                       : ""));
   }
   return bytes;
+}
+
+OrExit<void> write_file(const std::filesystem::path& path, const std::string& text) {
+  std::error_code failed;
+  if (path.has_parent_path() && !std::filesystem::create_directories(path.parent_path(), failed) && failed) {
+    return Exit::failure("cannot make the folder " + path.parent_path().string() + ": " + failed.message());
+  }
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  return file.flush() ? OrExit<void>() : Exit::failure("cannot write " + path.string() + ": " + std::strerror(errno));
 }
 
 std::string counted(std::uint64_t count, const std::string& noun) {

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "host/cli/command.hpp"
 #include "host/operate/filter.hpp"
 #include "host/operate/send_run.hpp"
@@ -18,7 +20,12 @@ std::vector<Flag> joined(std::vector<Flag> first, const std::vector<Flag>& secon
 std::vector<Flag> without_flag(std::vector<Flag> flags, std::string_view name);
 Flag required(Flag flag);
 Flag repeated(Flag flag);
+/// Of one that is not repeated its word is not empty.
 Flag alone(Flag flag);
+Flag filled(Flag flag);
+Flag one_of(Flag flag);
+Flag only_with(std::string_view other, Flag flag);
+Flag against(std::string_view others, Flag flag);
 
 /// Lines and tables are made to fit into a terminal, but with this.
 inline constexpr Flag kWideFlag{"wide", {}, "whole lines, however narrow the terminal is"};
@@ -81,22 +88,16 @@ std::vector<std::string> message_ids(const Arguments& arguments);
 /// The one id of a command on one message; exit 64 for none and for several.
 OrExit<std::string> the_message_id(const Arguments& arguments);
 
-/// Of two switches that contradict each other at most one; exit 64 where both are given. `why` follows its message.
-OrExit<void> exclude(const Arguments& arguments, const char* one, const char* other,
-                     std::string_view why = "; give one");
-/// A duration within bounds; exit 64 with `bounds` for another one.
-OrExit<Duration> duration_within(const Arguments& arguments, std::string_view name, Duration fallback, Duration least,
-                                 Duration most, const std::string& bounds);
-/// One of two words, or nothing: `first` is the default. True for the second one; exit 64 for any other word.
-OrExit<bool> second_of(const Arguments& arguments, const std::string& name, const std::string& first,
-                       const std::string& second);
-
 /// Reads --delay, --attr, --content-type, --group, --priority and the keys of `sluice send`; exit 64 for what is wrong
 /// with them.
 OrExit<operate::MessageTemplate> read_template(const Arguments& arguments);
 
-/// The whole file that an option names, as a message's body; exit 1 where it cannot be read or no store takes it.
-OrExit<std::string> read_body(const Arguments& arguments, const std::string& option);
+/// The file that an option names, to read it line by line; exit 1 where that cannot be.
+OrExit<Descriptor> open_named(const Arguments& arguments, const std::string& option);
+/// The whole file that an option names; exit 1 where it cannot be read, or is larger than any message.
+OrExit<std::string> read_named(const Arguments& arguments, const std::string& option);
+/// Writes a file, and makes the folders that it is to lie in; exit 1 where that cannot be.
+OrExit<void> write_file(const std::filesystem::path& path, const std::string& text);
 
 /// "1 message", "3 messages".
 std::string counted(std::uint64_t count, const std::string& noun);

@@ -150,9 +150,14 @@ OrExit<config::HostConfig> load_host_file(const Arguments& arguments) {
   return std::get<config::HostConfig>(std::move(parsed));
 }
 
-OrExit<config::HostConfig> load_host_file(const std::vector<std::string>& words) {
-  const std::string config = given_value(words, "config");
-  return load_host_file(config.empty() ? Arguments() : Arguments::of({{"config", config}}));
+Arguments place_in(const std::vector<std::string>& words) {
+  std::map<std::string, std::string> given;
+  for (const std::string option : {"config", "endpoint", "endpoint-url", "region"}) {
+    if (gives(words, option)) {
+      given[option.substr(0, option.find('-'))] = given_value(words, option);
+    }
+  }
+  return Arguments::of(given);
 }
 
 bool works_by_host_file(const Arguments& arguments) {
@@ -189,13 +194,7 @@ std::vector<std::string> known_queues(const config::HostConfig& host, const std:
 }
 
 OrExit<bool> names_queue(const std::vector<std::string>& words, const std::string& word, bool may_be_own) {
-  std::map<std::string, std::string> given;
-  for (const std::string option : {"config", "endpoint", "endpoint-url", "region"}) {
-    if (gives(words, option)) {
-      given[option.substr(0, option.find('-'))] = given_value(words, option);
-    }
-  }
-  const Arguments place = Arguments::of(given);
+  const Arguments place = place_in(words);
   auto host = load_host_file(place);
   if (host.has_error()) {
     return false;  // whoever opens the queue says so

@@ -27,8 +27,8 @@ inline constexpr Duration kStorePatience = std::chrono::seconds(8);
 OrExit<std::string> find_host_file(const Arguments& arguments);
 /// Finds and reads it. Exit 78 with every error, one a line.
 OrExit<config::HostConfig> load_host_file(const Arguments& arguments);
-/// The same for words that nobody has parsed yet.
-OrExit<config::HostConfig> load_host_file(const std::vector<std::string>& words);
+/// What words that nobody has parsed yet say of the host file and of where its tables are.
+Arguments place_in(const std::vector<std::string>& words);
 /// Whether the command's options or the environment lead to a host file, and not to a table.
 bool works_by_host_file(const Arguments& arguments);
 /// The jobs by whose lists an outbox's rows count: all of the host's, or none where a file of theirs cannot be read.

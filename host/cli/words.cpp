@@ -72,6 +72,16 @@ Result<std::vector<std::string>> split_words(std::string_view line) {
   return words;
 }
 
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(separator), text.size());
+    parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
 bool can_stand_on_line(std::string_view text) { return visible(text) == text; }
 
 TypedCommand parse_input(std::string_view line) {

@@ -14,6 +14,9 @@ namespace sluice::cli {
 /// ErrorCode::invalid with the column of a quote that is never closed, or of a backslash at the end.
 Result<std::vector<std::string>> split_words(std::string_view line);
 
+/// "a|b" as its parts; none of an empty text.
+std::vector<std::string> split(std::string_view text, char separator);
+
 /// Whether the text can stand on a line that is edited: false where it would break the line or steer the terminal.
 bool can_stand_on_line(std::string_view text);
 

@@ -284,7 +284,7 @@ TEST_P(BulkCommands, TheEditorsTextIsNeverLost) {
   EXPECT_EQ(broken.exit_code, 1);
   EXPECT_THAT(broken.err, HasSubstr("your text is in "));
   ASSERT_EQ(left_files().size(), 1U);
-  std::filesystem::remove(left_files().front());
+  std::filesystem::remove_all(left_files().front());
   // Somebody else is faster.
   const std::string race =
       editor("sed -i 's/even/mine/' \"$1\"\n" SLUICE_BINARY " edit --id A-0 --set data.type=theirs > /dev/null");
@@ -292,7 +292,7 @@ TEST_P(BulkCommands, TheEditorsTextIsNeverLost) {
   EXPECT_EQ(lost.exit_code, 1);
   EXPECT_THAT(lost.err, HasSubstr("your text is in "));
   ASSERT_EQ(left_files().size(), 1U);
-  std::ifstream file(left_files().front());
+  std::ifstream file(left_files().front() + "/message.json");
   EXPECT_THAT(std::string(std::istreambuf_iterator<char>(file), {}), HasSubstr("mine"));
   EXPECT_EQ(json_of({"get", "--id", "A-0"}).at("data").at("type").as_string(), "theirs");
 }
@@ -304,9 +304,9 @@ TEST_P(BulkCommands, AnEditorThatFailsTakesNoTextWithIt) {
   EXPECT_EQ(killed.exit_code, 1);
   EXPECT_THAT(killed.err, AllOf(HasSubstr("nothing was changed"), HasSubstr("your text is in ")));
   ASSERT_EQ(left_files().size(), 1U);
-  std::ifstream file(left_files().front());
+  std::ifstream file(left_files().front() + "/message.json");
   EXPECT_THAT(std::string(std::istreambuf_iterator<char>(file), {}), HasSubstr("mine"));
-  std::filesystem::remove(left_files().front());
+  std::filesystem::remove_all(left_files().front());
   const Finished removed = run({"edit", "--id", "A-0"}, {{"EDITOR", "rm"}});
   EXPECT_EQ(removed.exit_code, 1);
   EXPECT_THAT(removed.err, AllOf(HasSubstr("nothing was changed"), Not(HasSubstr("your text is in "))));

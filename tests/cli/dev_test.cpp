@@ -161,11 +161,11 @@ TEST(Dev, SaysWhatIsWrongWithItsWords) {
       {{"dev", "--plugin", "desk.so", "--handler", "dsk"}, "did you mean \"desk\"?"},
       {{"dev", "--plugin", "desk.so", "--option", "tag=t", "--messages", "nowhere"},
        "--messages nowhere: No such file or directory"},
-      {{"dev", "--plugin", "desk.so", "--option", "tag=t", "--messages", "tmp"}, "--messages tmp is a folder"},
+      {{"dev", "--plugin", "desk.so", "--option", "tag=t", "--messages", "tmp"}, "--messages tmp: Is a directory"},
       {{"dev", "--plugin", "desk.so", "--option", "tag=t", "--concurrency", "0"}, "--concurrency"},
       {{"dev", "--plugin", "desk.so", "--job", "acts"}, "--job names a job file here"},
       {{"dev", "--plugin", "desk.so", "--job", "a.toml", "--queue", "q"},
-       "--queue and --job exclude each other: the job file says it"},
+       "--queue and --job exclude each other; give one"},
   };
   for (const auto& [words, said] : wrong) {
     const Finished refused = run_binary(words, folder.options());

@@ -142,7 +142,7 @@ TEST(Try, SaysWhatIsWrongWithItsWords) {
   const std::vector<std::pair<Words, std::string>> wrong{
       {{"try", "dsk", "--data", "x"}, "did you mean \"desk\"?"},
       {{"try", "desk"}, "which message? Give --data TEXT, --data-file FILE, or --id ID with --queue QUEUE"},
-      {{"try", "desk", "--data", "x", "--id", "A"}, "give one of --data, --data-file and --id, not several"},
+      {{"try", "desk", "--data", "x", "--id", "A"}, "--data and --id exclude each other; give one"},
       {{"try", "--data", "x"}, "which handler? Write `sluice try HANDLER`"},
       {{"try", "desk", "--id", "A"}, "which queue is message A in? Write --queue QUEUE"},
       {{"try", "desk", "--id", "A", "--queue", "orders"}, "no message \"A\" in queue \"orders\""},
@@ -277,7 +277,7 @@ TEST(Replay, TakesALineOfAnExport) {
       {{"replay", "--file", "bad", "--queue", "orders"}, "--file bad, line 1: "},
       {{"replay", "--file", "nowhere", "--queue", "orders"}, "--file nowhere: No such file"},
       {{"replay", "--file", "dump"}, "through which handler?"},
-      {{"replay", "--file", "dump", "--queue", "orders", "--settle"}, "a line of a file lies in no queue"},
+      {{"replay", "--file", "dump", "--queue", "orders", "--settle"}, "--settle and --file exclude each other"},
       {{"replay", "--file", "dump", "--queue", "q"}, "no job works on queue q; name a handler with --handler"},
       {{"replay", "--queue", "orders"}, "which message? Write its ID with --queue QUEUE, or --file FILE"},
       {{"replay", "A-1", "--queue", "orders", "--line", "1"}, "--line goes with --file only"},

@@ -28,6 +28,11 @@ class Dialogue {
                                          runs.push_back(words);
                                          return exit_code;
                                        },
+                                   .try_open =
+                                       [](const RememberedOptions& where) {
+                                         return where.at("queue") == "ordres" ? cli::Exit::usage("nobody knows ordres")
+                                                                              : cli::Exit::ok();
+                                       },
                                    .queues =
                                        [] {
                                          return Words{"orders", "invoices"};
@@ -147,6 +152,33 @@ TEST(QueueShell, GoesToAnotherQueue) {
   Dialogue table({{"queue", "t"}, {"table", "t"}});
   table.type("use u");
   EXPECT_THAT(table.ran("stats"), ElementsAre("stats", "--queue=u", "--table=u"));
+}
+
+TEST(QueueShell, LeavesTheNameOfWhatIsSteeredAlone) {
+  Dialogue dialogue;
+  EXPECT_THAT(dialogue.ran("pause mailer"), ElementsAre("pause", "mailer"));
+  EXPECT_THAT(dialogue.ran("pause"), ElementsAre("pause", "--queue=orders"));
+}
+
+TEST(QueueShell, StaysWhereItIsWhenNobodyKnowsTheQueue) {
+  Dialogue dialogue;
+  dialogue.type("id A-101");
+  dialogue.type("use ordres");
+  EXPECT_THAT(dialogue.notes, ElementsAre("use: nobody knows ordres"));
+  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders A-101> ");
+}
+
+TEST(QueueShell, KeepsTheCodeOfTheLastCommandThatFailed) {
+  Dialogue dialogue;
+  dialogue.type("stats");
+  EXPECT_EQ(dialogue.shell.last_failure(), 0);
+  dialogue.type("frobnicate");
+  EXPECT_EQ(dialogue.shell.last_failure(), 64);
+  dialogue.exit_code = 1;
+  dialogue.type("get A-9");
+  dialogue.exit_code = 0;
+  dialogue.type("stats");
+  EXPECT_EQ(dialogue.shell.last_failure(), 1);
 }
 
 TEST(QueueShell, ShowsNothingThatSteersATerminal) {

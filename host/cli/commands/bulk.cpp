@@ -206,9 +206,8 @@ std::string set_text(const std::string& text) {
 }
 
 /// What is about to be done, for the audit.
-operate::Deed deed_of(const BulkOrder& order, const operate::BulkPlan& plan, const Arguments& arguments,
-                      const QueueSession& session) {
-  operate::Deed deed{.what = std::string(order.command) + " ", .reason = arguments.get("reason")};
+operate::Deed deed_of(const operate::BulkPlan& plan, const Arguments& arguments, const QueueSession& session) {
+  operate::Deed deed{.what = std::string(arguments.command()->name) + " ", .reason = arguments.get("reason")};
   deed.what += plan.ids.empty()       ? half_name(session, plan.half)
                : plan.ids.size() == 1 ? "message " + plan.ids.front() + " of queue " + session.queue()
                                       : counted(plan.ids.size(), "message") + " of queue " + session.queue();
@@ -468,7 +467,8 @@ Exit show_changed(QueueSession& session, const BulkOrder& order, const operate::
 }
 
 /// Changes the one message that was named, and says what became of it.
-Exit change_one(QueueSession& session, const BulkOrder& order, operate::BulkPlan plan, Console& console) {
+Exit change_one(QueueSession& session, const BulkOrder& order, operate::BulkPlan plan, const Arguments& arguments,
+                Console& console) {
   operate::BulkRun run(session.oper(), session.clock(), std::move(plan));
   operate::BulkOutcome outcome;
   for (auto step = run.step(); step.state != State::finished; step = run.step()) {
@@ -487,7 +487,8 @@ Exit change_one(QueueSession& session, const BulkOrder& order, operate::BulkPlan
   if (outcome.fate == operate::BulkOutcome::Fate::failed) {
     return session.failure(outcome.error);
   }
-  const std::string mend = order.can_be_forced ? "; wait for its handler, or add --force" : "; wait for its handler";
+  const std::string mend = arguments.command()->flag("force") == nullptr ? "; wait for its handler"
+                                                                         : "; wait for its handler, or add --force";
   return Exit::failure("message " + outcome.id + " " + outcome.error.message() + (outcome.was_in_flight ? mend : ""));
 }
 
@@ -509,64 +510,25 @@ constexpr Flag kAllFlag{"all", {}, "every message, where no filter chooses"};
 
 /// The filter's flags, and --limit, --dry-run, --ids, --rate, --yes, --force, --resume and --reason.
 std::vector<Flag> bulk_flags() {
-  return joined(filter_flags(),
-                {{"limit", "N", "at most N messages"},
-                 {"dry-run", {}, "change nothing; say what would be, and its cost in DynamoDB's units"},
-                 kIdsFlag,
-                 kRateFlag,
-                 {"force", {}, "messages in flight too; their handlers lose them"},
-                 kYesFlag,
-                 kConsistentFlag,
-                 {"resume", "CURSOR", "go on where an interrupted run has said it was, with the rest of its --limit"},
-                 kReasonFlag});
+  return joined(
+      filter_flags(),
+      {{"limit", "N", "at most N messages"},
+       {"dry-run", {}, "change nothing; say what would be, and its cost in DynamoDB's units"},
+       kIdsFlag,
+       kRateFlag,
+       {"force", {}, "messages in flight too; their handlers lose them"},
+       kYesFlag,
+       kConsistentFlag,
+       filled({"resume", "CURSOR", "go on where an interrupted run has said it was, with the rest of its --limit"}),
+       kReasonFlag});
 }
 
-// The commands, each a row.
-
-constexpr BulkOrder kPurge{.command = "purge",
-                           .words = {.verb = "remove", .done = "removed"},
-                           .action = queue::ChangeAction::remove,
-                           .takes_all = true,
-                           .named_in_any_state = true,
-                           .shows_message = false};
-constexpr BulkOrder kDelete{.command = "delete",
-                            .words = {.verb = "remove", .done = "removed"},
-                            .action = queue::ChangeAction::remove,
-                            .named_in_any_state = true,
-                            .shows_message = false};
-constexpr BulkOrder kCancel{.command = "cancel",
-                            .words = {.verb = "cancel", .done = "canceled"},
-                            .action = queue::ChangeAction::remove,
-                            .can_be_forced = false,
-                            .shows_message = false};
-constexpr BulkOrder kDelay{
-    .command = "delay", .words = {.verb = "delay", .done = "delayed"}, .action = queue::ChangeAction::delay};
-constexpr BulkOrder kFail{.command = "fail",
-                          .words = {.verb = "give back", .done = "given back"},
-                          .action = queue::ChangeAction::set_visibility,
-                          .any_state = true};
-constexpr BulkOrder kInvalid{.command = "invalid",
-                             .words = {.verb = "dead-letter", .done = "dead-lettered"},
-                             .action = queue::ChangeAction::dead_letter,
-                             .named_in_any_state = true,
-                             .shows_message = false};
-constexpr BulkOrder kMoveToFront{.command = "move-to-front",
-                                 .words = {.verb = "move to the front", .done = "moved to the front"},
-                                 .action = queue::ChangeAction::move_to_front};
-constexpr BulkOrder kRedrive{.command = "redrive",
-                             .words = {.verb = "redrive", .done = "redriven"},
-                             .action = queue::ChangeAction::redrive,
-                             .dlq_only = true,
-                             .can_be_forced = false};
-constexpr BulkOrder kReset{.command = "reset",
-                           .words = {.verb = "reset", .done = "reset"},
-                           .action = queue::ChangeAction::reset,
-                           .named_in_any_state = true};
-
-template <const BulkOrder& order>
-Exit run_row(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(change, change_of(order.action, arguments));
-  return run_bulk(order, std::move(*change), arguments, console);
+/// Runs a command that does it.
+auto bulk(BulkOrder order) {
+  return [order](const Arguments& arguments, Console& console) -> Exit {
+    SLUICE_TRY(change, change_of(order.action, arguments));
+    return run_bulk(order, std::move(*change), arguments, console);
+  };
 }
 
 }  // namespace
@@ -603,9 +565,9 @@ Exit run_bulk(const BulkOrder& order, operate::BulkWork work, const Arguments& a
     SLUICE_TRY(at_work, at_work_as_hosts_tell(*session, arguments));
     plan->at_work = std::move(*at_work);
   }
-  session->oper().begin(deed_of(order, *plan, arguments, *session));
+  session->oper().begin(deed_of(*plan, arguments, *session));
   if (plan->ids.size() == 1 && !plan->dry_run) {
-    return change_one(*session, order, std::move(*plan), console);
+    return change_one(*session, order, std::move(*plan), arguments, console);
   }
   SLUICE_TRY(expected, agree(*session, *plan, order.words, arguments, console));
   // Of messages that were named each one matters.
@@ -632,7 +594,11 @@ std::vector<Command> bulk_commands() {
           .examples = "sluice purge orders --dlq --yes\n"
                       "sluice purge orders --dlq --older-than 30d --dry-run\n"
                       "sluice purge orders --where 'data.type = \"test\"' --rate 100/s --yes",
-          .run = run_row<kPurge>,
+          .run = bulk({.words = {.verb = "remove", .done = "removed"},
+                       .action = queue::ChangeAction::remove,
+                       .takes_all = true,
+                       .named_in_any_state = true,
+                       .shows_message = false}),
       },
       {
           .name = "cancel",
@@ -643,7 +609,9 @@ std::vector<Command> bulk_commands() {
               "at this moment; for a message that is named by its ID the exit code is then 1.",
           .flags = with_store_flags(without_flag(choice_flags(), "force")),
           .examples = "sluice cancel orders A-101",
-          .run = run_row<kCancel>,
+          .run = bulk({.words = {.verb = "cancel", .done = "canceled"},
+                       .action = queue::ChangeAction::remove,
+                       .shows_message = false}),
       },
       {
           .name = "delay",
@@ -654,7 +622,7 @@ std::vector<Command> bulk_commands() {
               "in flight is left alone. Of one ID it prints the message.",
           .flags = with_store_flags(joined({required({"for", "TIME", "from now on, such as 10m"})}, choice_flags())),
           .examples = "sluice delay orders A-101 --for 10m",
-          .run = run_row<kDelay>,
+          .run = bulk({.words = {.verb = "delay", .done = "delayed"}, .action = queue::ChangeAction::delay}),
       },
       {
           .name = "delete",
@@ -668,7 +636,10 @@ std::vector<Command> bulk_commands() {
           .flags = with_store_flags(choice_flags()),
           .examples = "sluice delete orders A-101\n"
                       "sluice delete orders --where 'attributes.tenant = \"acme\"' --dry-run",
-          .run = run_row<kDelete>,
+          .run = bulk({.words = {.verb = "remove", .done = "removed"},
+                       .action = queue::ChangeAction::remove,
+                       .named_in_any_state = true,
+                       .shows_message = false}),
       },
       {
           .name = "fail",
@@ -680,7 +651,9 @@ std::vector<Command> bulk_commands() {
           .flags = with_store_flags(without_flag(choice_flags(), "force")),
           .examples = "sluice fail orders A-101\n"
                       "sluice fail orders --where 'state = \"delayed\"' --yes",
-          .run = run_row<kFail>,
+          .run = bulk({.words = {.verb = "give back", .done = "given back"},
+                       .action = queue::ChangeAction::set_visibility,
+                       .any_state = true}),
       },
       {
           .name = "invalid",
@@ -694,7 +667,10 @@ std::vector<Command> bulk_commands() {
               {{"reason", "TEXT", "kept as its error, and for `sluice audit` [default: what it failed with last]"}},
               without_flag(without_flag(choice_flags(), "dlq"), "reason"))),
           .examples = "sluice invalid orders A-101 --reason 'no such customer'",
-          .run = run_row<kInvalid>,
+          .run = bulk({.words = {.verb = "dead-letter", .done = "dead-lettered"},
+                       .action = queue::ChangeAction::dead_letter,
+                       .named_in_any_state = true,
+                       .shows_message = false}),
       },
       {
           .name = "move-to-front",
@@ -707,7 +683,8 @@ std::vector<Command> bulk_commands() {
               "next look at the front, within a second.",
           .flags = with_store_flags(choice_flags()),
           .examples = "sluice move-to-front orders A-101",
-          .run = run_row<kMoveToFront>,
+          .run = bulk({.words = {.verb = "move to the front", .done = "moved to the front"},
+                       .action = queue::ChangeAction::move_to_front}),
       },
       {
           .name = "redrive",
@@ -724,7 +701,9 @@ std::vector<Command> bulk_commands() {
                       "sluice redrive orders --error 3f2a90c1 --rate 50/s\n"
                       "sluice redrive orders --error-like 'connection refused' --dry-run\n"
                       "sluice redrive orders --all --rate 50/s --yes",
-          .run = run_row<kRedrive>,
+          .run = bulk({.words = {.verb = "redrive", .done = "redriven"},
+                       .action = queue::ChangeAction::redrive,
+                       .dlq_only = true}),
       },
       {
           .name = "reset",
@@ -736,7 +715,9 @@ std::vector<Command> bulk_commands() {
               "that is named by its ID is reset in whatever state it is. Of one ID it prints the message.",
           .flags = with_store_flags(choice_flags()),
           .examples = "sluice reset orders A-101",
-          .run = run_row<kReset>,
+          .run = bulk({.words = {.verb = "reset", .done = "reset"},
+                       .action = queue::ChangeAction::reset,
+                       .named_in_any_state = true}),
       },
   };
 }

@@ -37,7 +37,6 @@ class BulkProgress {
 /// What a command does to the messages that its arguments choose: those that it names by their ids, those of a half
 /// that a filter matches, or all.
 struct BulkOrder {
-  std::string_view command;  ///< its name
   BulkWords words{};
   queue::ChangeAction action{};  ///< where it is a change, and no edit
   /// Without a filter it takes everything, in whatever state; others want --all for everything.
@@ -45,7 +44,6 @@ struct BulkOrder {
   bool dlq_only = false;            ///< there is no --dlq to ask for
   bool any_state = false;           ///< meant for messages in flight too
   bool named_in_any_state = false;  ///< the same of those that are named one by one
-  bool can_be_forced = true;        ///< has --force
   bool shows_message = true;        ///< one that is named alone is shown afterwards
 };
 

@@ -271,16 +271,12 @@ class Watch {
 };
 
 Exit watch(const Arguments& arguments, QueueSession& session, const Wanted& wanted, Console& console) {
-  SLUICE_TRY(interval, duration_within(arguments, "interval", std::chrono::seconds(2), std::chrono::milliseconds(100),
-                                       std::chrono::hours(24),
-                                       " " + arguments.get("interval") + ": write a time from 100ms to 1d"));
+  SLUICE_TRY(interval, arguments.duration("interval", std::chrono::seconds(2), std::chrono::milliseconds(100),
+                                          std::chrono::hours(24)));
   return Watch(session, wanted, console).run(*interval);
 }
 
 Exit stats(const Arguments& arguments, Console& console) {
-  if (arguments.has("interval") && !arguments.has("watch")) {
-    return Exit::usage("--interval goes with --watch only");
-  }
   SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::optional));
   if (session->queue().empty()) {
     SLUICE_PASS_ON(check_job_files(session->host()));
@@ -438,7 +434,7 @@ std::vector<Command> count_commands() {
           .flags = with_store_flags({{"exact", {}, "count, whatever older numbers there are"},
                                      {"cost", {}, "with what the last hour has cost"},
                                      {"watch", {}, "go on until Ctrl-C"},
-                                     {"interval", "TIME", "how often [default: 2s]"}}),
+                                     only_with("watch", {"interval", "TIME", "how often [default: 2s]"})}),
           .examples = "sluice stats orders\n"
                       "sluice stats --watch --output text",
           .run = stats,

@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -12,7 +11,6 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 
 #include "base/bell.hpp"
 #include "base/signal_block.hpp"
@@ -39,13 +37,6 @@ using work::Ending;
 /// A build that writes a file in several steps is taken up once it has been quiet for so long.
 constexpr int kQuietMilliseconds = 150;
 constexpr Duration kStoreTime = std::chrono::seconds(10);
-
-OrExit<void> write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  return file.flush() ? OrExit<void>()
-                      : OrExit<void>(Exit::failure("cannot write " + path + ": " + std::strerror(errno)));
-}
 
 /// "12:31:05", when the file was written; empty where it is not there.
 std::string built_at(const std::string& file) {
@@ -460,34 +451,6 @@ OrExit<void> write_files(const Arguments& arguments, const HandlerChoice& choice
                                                       "[queues]\ncreate = true\n");
 }
 
-OrExit<void> check_job_options(const Arguments& arguments) {
-  if (!arguments.has("job")) {
-    return {};
-  }
-  if (!is_job_file(arguments.get("job"))) {
-    return Exit::usage("--job names a job file here, such as jobs.d/orders.toml: `sluice dev` reads no host file");
-  }
-  for (const char* const name : {"handler", "queue", "option", "concurrency"}) {
-    SLUICE_PASS_ON(exclude(arguments, name, "job", ": the job file says it"));
-  }
-  return {};
-}
-
-OrExit<Descriptor> open_messages(const std::string& name) {
-  if (name.empty()) {
-    return Descriptor();
-  }
-  Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat status {};
-  if (!file.open() || ::fstat(file.get(), &status) != 0) {
-    return Exit::failure("--messages " + visible(name) + ": " + std::strerror(errno));
-  }
-  if (S_ISDIR(status.st_mode)) {
-    return Exit::failure("--messages " + visible(name) + " is a folder; name a file with a message a line");
-  }
-  return file;
-}
-
 void say_hello(const DevPlan& plan, const HandlerChoice& choice, Console& console) {
   const config::JobConfig& job = choice.plan.config;
   console.out("handler " + job.handler + " of " + visible(std::filesystem::path(plan.plugin).filename().string()) +
@@ -498,16 +461,17 @@ void say_hello(const DevPlan& plan, const HandlerChoice& choice, Console& consol
 }
 
 Exit dev(const Arguments& arguments, Console& console) {
-  SLUICE_PASS_ON(check_job_options(arguments));
+  if (arguments.has("job") && !is_job_file(arguments.get("job"))) {
+    return Exit::usage("--job names a job file here, such as jobs.d/orders.toml: `sluice dev` reads no host file");
+  }
   // Before a plugin may start a thread: these signals are the host's.
   runtime::SignalWatcher::block_signals();
   DevPlan plan;
   SLUICE_TRY(plugin, plugin_file(arguments));
   plan.plugin = std::move(*plugin);
   plan.terminal = ::isatty(STDIN_FILENO) == 1;
-  const std::string file = arguments.get("messages");
-  plan.typed = plan.terminal || file.empty();
-  SLUICE_TRY(messages, open_messages(file));
+  plan.typed = plan.terminal || !arguments.has("messages");
+  SLUICE_TRY(messages, arguments.has("messages") ? open_named(arguments, "messages") : Descriptor());
   SLUICE_TRY(folder, TemporaryFolder::make("sluice-dev"));
   const std::string copy = (*folder)->path() + "/" + std::filesystem::path(plan.plugin).filename().string();
   plan.copy = may_execute_in((*folder)->path()) ? copy : plan.plugin;
@@ -559,12 +523,12 @@ std::vector<Command> dev_commands() {
               "line counts what became of them. Ends with 0; with 1 where a message was dead-lettered and standard "
               "input is no terminal, so that a script knows.",
           .flags = {required({"plugin", "X.so", "the plugin"}),
-                    {"handler", "HANDLER", "which of its handlers, where it has several"},
-                    {"queue", "QUEUE", "what the queue is called [default: dev]"},
-                    {"messages", "FILE", "a message a line"},
-                    repeated({"option", "NAME=VALUE", "an option of the handler; may be repeated"}),
-                    {"concurrency", "N", "workers [default: 1]"},
-                    {"job", "FILE", "by this job file, instead of the four before"}},
+                    against("job", {"handler", "HANDLER", "which of its handlers, where it has several"}),
+                    against("job", {"queue", "QUEUE", "what the queue is called [default: dev]"}),
+                    filled({"messages", "FILE", "a message a line"}),
+                    against("job", repeated({"option", "NAME=VALUE", "an option of the handler; may be repeated"})),
+                    against("job", {"concurrency", "N", "workers [default: 1]"}),
+                    filled({"job", "FILE", "by this job file, instead of the four before"})},
           .examples = "sluice dev --plugin build/shout.so --option suffix='!'\n"
                       "sluice dev --plugin build/shout.so --messages samples.ndjson < /dev/null",
           .elsewhere = Output::text,

@@ -1,5 +1,4 @@
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -7,10 +6,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <utility>
 
 #include "base/shell_word.hpp"
-#include "base/timestamp.hpp"
+#include "base/temporary_folder.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/commands/bulk.hpp"
 #include "host/cli/fleet_session.hpp"
@@ -22,16 +22,11 @@ namespace sluice::cli {
 
 namespace {
 
-Error system_error(const std::string& what, int code) {
-  return {ErrorCode::internal, what + ": " + std::strerror(code)};
-}
-
 /// $VISUAL, $EDITOR, or vi where there is a terminal; empty when there is none.
 std::string editor_command(bool terminal) {
   for (const char* const name : {"VISUAL", "EDITOR"}) {
-    const char* const command = std::getenv(name);
-    if (command != nullptr && *command != '\0') {
-      return command;
+    if (const auto command = config::process_environment()(name); !command.value_or("").empty()) {
+      return *command;
     }
   }
   return terminal ? "vi" : "";
@@ -42,7 +37,7 @@ std::string editor_command(bool terminal) {
 Result<void> run_editor(const std::string& command, const std::string& path) {
   const int status = std::system((command + " " + shell_word(path)).c_str());
   if (status < 0) {
-    return system_error("cannot run the editor " + command, errno);
+    return Error(ErrorCode::internal, "cannot run the editor " + command + ": " + std::strerror(errno));
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
     return {};
@@ -74,8 +69,8 @@ OrExit<Edits> parse_edits(const Arguments& arguments) {
   return edits;
 }
 
-/// A message's content under an editor, in a file that only this user may read. The file goes with the object unless it
-/// is kept for its author to take up.
+/// A message's content under an editor, in a folder that only this user may look into. It goes with the object unless
+/// it is kept for the text's author to take up.
 class Editing {
  public:
   static OrExit<Editing> begin(const queue::StoredMessage& message, Console& console) {
@@ -83,23 +78,11 @@ class Editing {
     if (command.empty()) {
       return Exit::usage("there is no terminal for an editor; set EDITOR, or write --set PATH=VALUE");
     }
-    Editing editing(message, std::move(command));
-    SLUICE_PASS_ON(editing.write());
+    SLUICE_TRY(folder, TemporaryFolder::make("sluice-edit"));
+    Editing editing(message, std::move(command), std::move(*folder));
+    SLUICE_PASS_ON(write_file(editing.path_, editing.document_));
     return editing;
   }
-
-  Editing(Editing&& other) noexcept
-      : message_(other.message_),
-        document_(std::move(other.document_)),
-        command_(std::move(other.command_)),
-        path_(std::exchange(other.path_, {})),
-        kept_(other.kept_) {}
-  ~Editing() {
-    if (!path_.empty() && !kept_) {
-      ::unlink(path_.c_str());
-    }
-  }
-  Editing& operator=(Editing&&) = delete;
 
   /// Until the text can be read, or its author gives up; empty when nothing was changed.
   OrExit<Edits> run(Console& console) {
@@ -111,8 +94,9 @@ class Editing {
       }
       const auto text = read();
       if (!text) {
-        kept_ = true;  // in case it is there all the same
-        return Exit::failure(text.error().message() + "; nothing was changed");
+        const std::string why = text.error().message() + "; nothing was changed";
+        std::error_code ignored;
+        return Exit::failure(std::filesystem::exists(path_, ignored) ? keep(why) : why);
       }
       auto edits = operate::content_edits(message_, *text);
       if (edits) {
@@ -140,27 +124,17 @@ class Editing {
 
   /// Saves the text for its author, and says where.
   std::string keep(const std::string& why) {
-    kept_ = true;
+    static_cast<void>(folder_.release());  // which would take it away
     return why + "; your text is in " + path_;
   }
 
  private:
-  Editing(const queue::StoredMessage& message, std::string command)
-      : message_(message), document_(operate::content_document(message)), command_(std::move(command)) {}
-
-  Result<void> write() {
-    std::error_code failed;
-    const auto folder = std::filesystem::temp_directory_path(failed);
-    std::string path = (failed ? std::filesystem::path("/tmp") : folder) / "sluice-edit-XXXXXX.json";
-    const int descriptor = ::mkstemps(path.data(), static_cast<int>(std::strlen(".json")));
-    if (descriptor < 0) {
-      return system_error("cannot make the file " + path + " to edit", errno);
-    }
-    ::close(descriptor);  // it is there, for this user alone
-    path_ = std::move(path);
-    std::ofstream out(path_, std::ios::binary);
-    return (out << document_).flush() ? Result<void>() : system_error("cannot write " + path_, errno);
-  }
+  Editing(const queue::StoredMessage& message, std::string command, std::unique_ptr<TemporaryFolder> folder)
+      : message_(message),
+        document_(operate::content_document(message)),
+        command_(std::move(command)),
+        folder_(std::move(folder)),
+        path_(folder_->path() + "/message.json") {}
 
   Result<std::string> read() const {
     std::ifstream file(path_, std::ios::binary);
@@ -171,8 +145,8 @@ class Editing {
   const queue::StoredMessage& message_;
   std::string document_;
   std::string command_;
+  std::unique_ptr<TemporaryFolder> folder_;  ///< null once it is kept
   std::string path_;
-  bool kept_ = false;
 };
 
 /// `is_edited`: whether the message was changed.
@@ -233,8 +207,7 @@ Exit edit_by_hand(const Arguments& arguments, Console& console) {
 Exit edit(const Arguments& arguments, Console& console) {
   SLUICE_TRY(edits, parse_edits(arguments));
   if (!edits->empty()) {
-    return run_bulk({.command = "edit", .words = {.verb = "edit", .done = "edited"}}, std::move(*edits), arguments,
-                    console);
+    return run_bulk({.words = {.verb = "edit", .done = "edited"}}, std::move(*edits), arguments, console);
   }
   if (message_ids(arguments).empty()) {
     return Exit::usage("say what to edit: ID opens an editor; --set PATH=VALUE and --unset PATH need none");

@@ -33,7 +33,7 @@ Exit hosts(const Arguments& arguments, Console& console) {
 /// What hosts have told of the schedules; what cannot be read is left out.
 ScheduleNotices told_of_schedules(FleetSession& session, Deadline deadline) {
   ScheduleNotices told;
-  for (const config::JobConfig& job : session.scheduled_jobs()) {
+  for (const config::JobConfig& job : session.jobs()) {
     for (const config::ScheduleConfig& schedule : job.schedules) {
       const std::string queue = schedule.queue.empty() ? job.queue : schedule.queue;
       const auto board = session.queues().queues().open_board(queue);
@@ -63,11 +63,11 @@ void describe(const ShownJob& job, operate::Fields& fields) {
 }
 
 /// Under the name of each job, the times of its schedules.
-std::string schedules_text(const std::vector<config::JobConfig>& jobs, WallTime now, const ScheduleNotices& told) {
+std::string schedules_text(const std::vector<ShownJob>& jobs, WallTime now) {
   std::string text;
-  for (const config::JobConfig& job : jobs) {
-    text += job.name + ":\n";
-    for (const std::string& line : schedule_lines(job, now, &told)) {
+  for (const ShownJob& job : jobs) {
+    text += job.file.schedules.empty() ? "" : job.file.name + ":\n";
+    for (const std::string& line : schedule_lines(job.file, now, &job.told)) {
       text += line + "\n";
     }
   }
@@ -82,26 +82,22 @@ Exit jobs(const Arguments& arguments, Console& console) {
   if (!steering && view->troubles.empty()) {
     view->troubles.push_back({"what operators want", steering.error()});
   }
-  auto summaries = operate::summarize_jobs(session->file_jobs(), *view, steering ? *steering : fleet::SteeringView());
+  auto summaries =
+      operate::summarize_jobs(jobs_of(session->jobs()), *view, steering ? *steering : fleet::SteeringView());
   operate::keep_queue(arguments.get("queue"), summaries);
-  std::vector<config::JobConfig> scheduled = session->scheduled_jobs();
-  std::erase_if(scheduled, [&summaries](const config::JobConfig& job) {
-    return std::none_of(summaries.begin(), summaries.end(),
-                        [&job](const operate::JobSummary& summary) { return summary.name == job.name; });
-  });
   const ScheduleNotices told = told_of_schedules(*session, deadline);
   static const config::JobConfig kNone;  // of a job that hosts alone know
   std::vector<ShownJob> found;
   for (const operate::JobSummary& summary : summaries) {
-    const auto file = std::find_if(session->scheduled_jobs().begin(), session->scheduled_jobs().end(),
+    const auto file = std::find_if(session->jobs().begin(), session->jobs().end(),
                                    [&summary](const config::JobConfig& job) { return job.name == summary.name; });
-    found.push_back({summary, file == session->scheduled_jobs().end() ? kNone : *file, told});
+    found.push_back({summary, file == session->jobs().end() ? kNone : *file, told});
   }
   const WallTime now = session->clock().wall_now();
   show_all(found, now, job_columns(), "no job is known: neither do files here have one, nor does a host run one",
            console);
-  if (console.shows_text() && !found.empty()) {
-    console.out(wrapped(schedules_text(scheduled, now, told), console.screen()));
+  if (console.shows_text()) {
+    console.out(wrapped(schedules_text(found, now), console.screen()));
   }
   warn_of_hosts(*view, *session, console);
   return troubles_of(view->troubles);
@@ -133,10 +129,10 @@ OrExit<void> keep_chosen(std::vector<operate::HandlerAtWork>& found, const Argum
   std::string job = arguments.get("job");
   std::string queue = arguments.get("queue");
   if (const std::string name = arguments.get("name"); !name.empty()) {
-    SLUICE_TRY(thing, understood(session.names().thing(fleet::Wish::pause, name)));
+    SLUICE_TRY(thing, or_usage(session.names().thing(fleet::Wish::pause, name)));
     (thing->target == fleet::Target::queue ? queue : job) = name;
   } else if (!job.empty()) {
-    SLUICE_PASS_ON(understood(session.names().job(fleet::Wish::pause, job)));
+    SLUICE_PASS_ON(or_usage(session.names().job(fleet::Wish::pause, job)));
   }
   std::erase_if(found, [&](const operate::HandlerAtWork& at_work) {
     return (!job.empty() && at_work.handler.job != job) || (!queue.empty() && at_work.handler.queue != queue);
@@ -244,8 +240,8 @@ std::vector<Command> fleet_commands() {
               "job, handler and attempt. Hosts of this machine are asked at their control sockets; others are asked "
               "through the store to tell in detail, which takes them a moment. `stuck` is a handler that ignores its "
               "stop token.",
-          .flags = with_store_flags(
-              {alone({"name", "QUEUE-OR-JOB", "of whichever has this name"}), {"job", "JOB", "of this job only"}}),
+          .flags = with_store_flags({alone({"name", "QUEUE-OR-JOB", "of whichever has this name"}),
+                                     filled({"job", "JOB", "of this job only"})}),
           .examples = "sluice running\n"
                       "sluice running mailer --output json | jq -r '.[] | select(.stuck) | .message'",
           .run = running,

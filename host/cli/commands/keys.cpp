@@ -3,7 +3,6 @@
 
 #include "base/text/base64.hpp"
 #include "base/text/utf8.hpp"
-#include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/views/output.hpp"
@@ -154,8 +153,8 @@ std::vector<Command> key_commands() {
               "Those that are running, with the message that has them and until when at most; and those that are "
               "done, until they are forgotten by themselves. On DynamoDB this reads the whole table, messages "
               "included.",
-          .flags =
-              with_key_flags({{"job", "JOB", "of this job only"}, {"limit", "N", "at most so many [default: 100]"}}),
+          .flags = with_key_flags(
+              {filled({"job", "JOB", "of this job only"}), {"limit", "N", "at most so many [default: 100]"}}),
           .examples = "sluice keys list payments --job pay\n"
                       "sluice keys list payments --json | jq '.keys[] | select(.state == \"running\")'",
           .run = list_keys,

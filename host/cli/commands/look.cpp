@@ -36,8 +36,6 @@ void say_nothing(Console& console) {
 }
 
 Exit ls(const Arguments& arguments, Console& console) {
-  SLUICE_PASS_ON(exclude(arguments, "all", "limit"));
-  SLUICE_PASS_ON(exclude(arguments, "dlq", "both"));
   SLUICE_TRY(limit, arguments.count("limit", kDefaultLimit, kMaxLimit));
   SLUICE_TRY(filter, parse_filter(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
@@ -287,18 +285,11 @@ Result<queue::Claimed> claim(queue::Source& source, const QueueSession& session,
 }
 
 Exit receive(const Arguments& arguments, Console& console) {
-  constexpr Duration kAsTheQueueHasIt = -std::chrono::nanoseconds(1);
   constexpr Duration kLongestWait = std::chrono::seconds(20);  // SQS's
-  SLUICE_TRY(visibility, arguments.duration("visibility-timeout", kAsTheQueueHasIt));
-  SLUICE_TRY(wait, arguments.duration("wait", Duration::zero()));
-  if (*wait > kLongestWait) {
-    return Exit::usage("--wait takes 20s at most; begin again for more");
-  }
+  SLUICE_TRY(wait, arguments.duration("wait", Duration::zero(), Duration::zero(), kLongestWait));
   SLUICE_TRY(session, QueueSession::open(arguments));
   const config::QueueConfig settings = session->host().queue(session->queue());
-  if (*visibility == kAsTheQueueHasIt) {
-    visibility = settings.visibility_timeout;
-  }
+  SLUICE_TRY(visibility, arguments.duration("visibility-timeout", settings.visibility_timeout));
   if (*visibility > settings.max_lease) {
     return Exit::usage("--visibility-timeout is more than queue " + session->queue() + "'s max_lease of " +
                        config::format_duration(settings.max_lease) + "; take less");
@@ -331,12 +322,12 @@ std::vector<Command> look_commands() {
               "state, receive count, and why it failed last. Where there are more, it says how many (on DynamoDB, if "
               "a thousand more records tell) and the cursor that goes on, in JSON as \"total\" and \"next\". `sluice "
               "peek` shows whole messages and `sluice export` writes them out. Nothing is claimed or changed.",
-          .flags = with_store_flags(joined({kDlqFlag,
+          .flags = with_store_flags(joined({against("both", kDlqFlag),
                                             {"both", {}, "its dead-letter half too, after the other"},
                                             {"newest", {}, "the newest first"},
                                             {"cursor", "CURSOR", "go on where a list has ended"},
                                             {"limit", "N", "show at most N messages [default: 10]"},
-                                            {"all", {}, "show all"}},
+                                            against("limit", {"all", {}, "show all"})},
                                            filter_flags())),
           .examples = "sluice ls orders --limit 3\n"
                       "sluice ls orders --where 'receive_count > 3 and data.type = \"invoice\"'\n"

@@ -277,13 +277,6 @@ OrExit<void> check_words(const Arguments& arguments) {
                          ": an outbox is a table of the application's, and cannot be moved");
     }
   }
-  SLUICE_PASS_ON(exclude(arguments, "dlq", "no-dlq", "; without them both halves are moved"));
-  if (arguments.has("until-empty") && !arguments.has("follow")) {
-    return Exit::usage("--until-empty says when --follow ends; without --follow a move ends by itself");
-  }
-  if (arguments.has("follow") && arguments.has("dry-run")) {
-    return Exit::usage("--dry-run looks once, and --follow again and again; give one");
-  }
   return {};
 }
 
@@ -500,13 +493,13 @@ std::vector<Flag> flags() {
   std::vector<Flag> all = with_store_flags(
       {alone(required({"from", "QUEUE", "the queue that is moved"})),
        alone(required({"to", "QUEUE", "where to"})),
-       {"dlq", {}, "only its dead-letter half [default: both halves]"},
+       against("no-dlq", {"dlq", {}, "only its dead-letter half [default: both halves]"}),
        {"no-dlq", {}, "all but its dead-letter half"},
        {"follow", {}, "also what is sent while it runs, until Ctrl-C"},
-       {"until-empty", {}, "with --follow: end when the queue is empty and nothing comes"},
+       only_with("follow", {"until-empty", {}, "with --follow: end when the queue is empty and nothing comes"}),
        {"quiet-for", "TIME", "how long nothing may have come for that [default: 10s]"},
        kRateFlag,
-       {"dry-run", {}, "change nothing; count what would be moved, and what it would cost"},
+       against("follow", {"dry-run", {}, "change nothing; count what would be moved, and what it would cost"}),
        kYesFlag,
        {"any-order", {}, "messages with a group too, although a job works on the old queue; their order may be lost"},
        {"drop-priority", {}, "where the new queue has no priorities, all come as normal ones"},

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "base/shell_word.hpp"
 #include "base/text/lower_case.hpp"
@@ -110,10 +109,7 @@ std::string filled_in(std::string_view piece, const std::string& plugin) {
   return text;
 }
 
-OrExit<std::vector<std::string_view>> wanted_parts(const Arguments& arguments) {
-  for (const auto& [one, other] : {std::pair("batch", "async"), std::pair("batch", "c"), std::pair("async", "c")}) {
-    SLUICE_PASS_ON(exclude(arguments, one, other));
-  }
+std::vector<std::string_view> wanted_parts(const Arguments& arguments) {
   const auto* const found = std::find_if(kKinds.begin() + 1, kKinds.end(),
                                          [&arguments](const Kind& kind) { return arguments.has(kind.flag); });
   const Kind& wanted = found == kKinds.end() ? kKinds.front() : *found;
@@ -125,38 +121,23 @@ OrExit<std::vector<std::string_view>> wanted_parts(const Arguments& arguments) {
   return parts;
 }
 
-Exit cannot_write(const std::filesystem::path& path, int error) {
-  return Exit::failure("cannot write " + path.string() + ": " + std::strerror(error));
-}
-
 /// Makes a folder that is not there yet, and those above it.
 OrExit<void> make_folder(const std::filesystem::path& folder) {
   std::error_code failed;
   if (folder.has_parent_path()) {
     std::filesystem::create_directories(folder.parent_path(), failed);
     if (failed) {
-      return cannot_write(folder.parent_path(), failed.value());
+      return Exit::failure("cannot write " + folder.parent_path().string() + ": " + failed.message());
     }
   }
   if (::mkdir(folder.c_str(), 0777) == 0) {
     return {};
   }
-  return errno == EEXIST ? Exit::failure(folder.string() +
-                                         " exists already, and nothing in it is touched; remove it, or name another "
-                                         "folder with --dir")
-                         : cannot_write(folder, errno);
-}
-
-OrExit<void> write_file(const std::filesystem::path& path, const std::string& text) {
-  std::error_code failed;
-  std::filesystem::create_directories(path.parent_path(), failed);
-  if (failed) {
-    return cannot_write(path.parent_path(), failed.value());
-  }
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  return file ? OrExit<void>() : cannot_write(path, errno);
+  return Exit::failure(errno == EEXIST
+                           ? folder.string() +
+                                 " exists already, and nothing in it is touched; remove it, or name another "
+                                 "folder with --dir"
+                           : "cannot write " + folder.string() + ": " + std::strerror(errno));
 }
 
 std::string next_steps(const std::string& plugin, const std::string& folder, std::size_t files) {
@@ -167,14 +148,14 @@ std::string next_steps(const std::string& plugin, const std::string& folder, std
 
 Exit new_plugin(const Arguments& arguments, Console& console) {
   SLUICE_TRY(name, plugin_name(arguments));
-  SLUICE_TRY(parts, wanted_parts(arguments));
+  const auto parts = wanted_parts(arguments);
   const std::string given = arguments.get("dir", *name);
   const std::filesystem::path normal = std::filesystem::path(given).lexically_normal();
   const std::filesystem::path folder = normal.has_filename() ? normal : normal.parent_path();
   SLUICE_PASS_ON(make_folder(folder));
   std::vector<std::string> files;
   for (const TemplateFile& file : plugin_template()) {
-    if (std::find(parts->begin(), parts->end(), file.part) == parts->end()) {
+    if (std::find(parts.begin(), parts.end(), file.part) == parts.end()) {
       continue;
     }
     files.push_back(filled_in(file.path, *name));
@@ -204,13 +185,14 @@ std::vector<Command> new_commands() {
           "test with the test kit, a job file, a host file for trying, CMakeLists.txt, README.md and .gitignore. NAME "
           "is what the plugin, its handler and its queue are called: small letters, digits and underscores.\n\n"
           "The folder must not be there yet. Nothing is ever overwritten.",
-      .flags = joined({required(alone({"name", "NAME", "the plugin, as the plain word NAME"})),
-                       {"dir", "FOLDER", "make the project there [default: NAME]"},
-                       {"batch", {}, "a handler of whole batches of messages"},
-                       {"async", {}, "a handler that returns at once and completes later, as a coroutine"},
-                       {"c", {}, "in C11, against sluice/abi.h alone"},
-                       {"ci", {}, "and a pipeline file that builds it, tests it and tries to break it"}},
-                      text_output_flags()),
+      .flags =
+          joined({required(alone({"name", "NAME", "the plugin, as the plain word NAME"})),
+                  {"dir", "FOLDER", "make the project there [default: NAME]"},
+                  against("async|c", {"batch", {}, "a handler of whole batches of messages"}),
+                  against("c", {"async", {}, "a handler that returns at once and completes later, as a coroutine"}),
+                  {"c", {}, "in C11, against sluice/abi.h alone"},
+                  {"ci", {}, "and a pipeline file that builds it, tests it and tries to break it"}},
+                 text_output_flags()),
       .examples = "sluice new plugin thumbnails\n"
                   "sluice new plugin mailer --async --ci --dir work/mailer",
       .elsewhere = Output::text,

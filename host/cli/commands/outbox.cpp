@@ -1,10 +1,8 @@
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -219,11 +217,7 @@ void report_pruned(const ChosenOutbox& outbox, bool dry_run, std::uint64_t rows,
 }
 
 Exit prune(const Arguments& arguments, Console& console) {
-  const auto age = config::parse_duration(arguments.get("sent-older-than"));
-  if (!age) {
-    return Exit::usage("--sent-older-than must be a duration, such as 7d or 12h; it is \"" +
-                       arguments.get("sent-older-than") + "\"");
-  }
+  SLUICE_TRY(age, arguments.duration("sent-older-than", Duration::zero()));
   const bool dry_run = arguments.has("dry-run");
   if (!dry_run && !arguments.has("yes") && !console.interactive()) {
     return Exit::usage("rows are deleted for good; say --yes, as there is no terminal to ask on, or --dry-run");
@@ -269,18 +263,6 @@ std::vector<Flag> with_outbox_flags(const std::vector<Flag>& own) {
 
 using convert::Conversion;
 using convert::NewFile;
-
-OrExit<std::string> read_all(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return Exit::failure("cannot read " + path + ": " + std::strerror(errno));
-  }
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) {
-    return Exit::failure("cannot read " + path);
-  }
-  return text;
-}
 
 /// Passwords may stand in them, so that nobody but their owner reads them.
 OrExit<void> write_new(const std::filesystem::path& path, const std::string& text) {
@@ -339,7 +321,7 @@ Exit convert_file(const Arguments& arguments, Console& console) {
     return Exit::usage("--name must be " + std::string(expected));
   }
   const std::string source = arguments.get("file");
-  SLUICE_TRY(text, read_all(source));
+  SLUICE_TRY(text, read_named(arguments, "file"));
   const Conversion conversion = convert::convert_worker_file(*text, name, config::process_environment());
   if (!conversion.complaints.empty()) {
     return {kExitConfiguration, source + ": " + conversion.complaints};

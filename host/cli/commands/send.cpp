@@ -1,11 +1,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 
 #include "base/text/json_check.hpp"
 #include "base/text/utf8.hpp"
@@ -224,14 +222,11 @@ class BulkSender {
 };
 
 OrExit<queue::NewMessage> read_message(const Arguments& arguments, const MessageTemplate& messages) {
-  const auto or_usage = [](Result<queue::NewMessage> message) {
-    return message ? OrExit<queue::NewMessage>(std::move(*message)) : Exit::usage(message.error().message());
-  };
   if (arguments.has("text")) {
     return or_usage(messages.from_text(arguments.get("text")));
   }
   if (arguments.has("file")) {
-    SLUICE_TRY(bytes, read_body(arguments, "file"));
+    SLUICE_TRY(bytes, read_named(arguments, "file"));
     return or_usage(messages.from_file(arguments.get("file"), std::move(*bytes)));
   }
   auto message = messages.from_json(arguments.get("data"));
@@ -263,30 +258,14 @@ Exit send_one(QueueSession& session, const queue::NewMessage& message, Console& 
 }
 
 OrExit<void> check_sources(const Arguments& arguments) {
-  const int sources = int{arguments.has("data")} + int{arguments.has("text")} + int{arguments.has("file")} +
-                      int{arguments.reads_stdin()};
-  if (sources == 0) {
+  if (!arguments.has("data") && !arguments.has("text") && !arguments.has("file") && !arguments.reads_stdin()) {
     return Exit::usage(
         "nothing to send; give --data JSON, --text TEXT, --file FILE, or - for JSON lines on standard input");
-  }
-  if (sources > 1) {
-    return Exit::usage("give one of --data, --text, --file and -, not several");
-  }
-  if (arguments.reads_stdin() && arguments.has("id")) {
-    return Exit::usage("--id names one message and - sends many; leave --id out");
-  }
-  if (arguments.has("id") && arguments.get("id").empty()) {
-    return Exit::usage("--id is empty; leave it out to have one made");
   }
   for (const char* const name : {"id", "content-type", "attr", "group", "dedup-id", "unique-key"}) {
     const auto values = arguments.all(name);
     if (!std::all_of(values.begin(), values.end(), is_utf8)) {
       return Exit::usage("--" + std::string(name) + " is not UTF-8; only a body may be any bytes");
-    }
-  }
-  for (const char* const name : {"keep-going", "resume"}) {
-    if (arguments.has(name) && !arguments.reads_stdin()) {
-      return Exit::usage("--" + std::string(name) + " goes with - only");
     }
   }
   return {};
@@ -378,24 +357,26 @@ std::vector<Command> send_commands() {
               "or by a JSON pointer, body:/order/id.\n\n"
               "A queue that no job, host file or earlier message knows is refused without --create.",
           .flags = with_place_flags(
-              {{"data", "JSON", "the body, as JSON"},
-               {"text", "TEXT", "the body, as plain text"},
-               {"file", "FILE",
-                "the body is the whole file: JSON if it is named .json and is that, else text, else bytes"},
-               {"id", "ID", "the message's id [default: a new UUID]; one in use is refused"},
+              {against("text|file|-", {"data", "JSON", "the body, as JSON"}),
+               against("file|-", {"text", "TEXT", "the body, as plain text"}),
+               against("-",
+                       {"file", "FILE",
+                        "the body is the whole file: JSON if it is named .json and is that, else text, else bytes"}),
+               against("-", filled({"id", "ID", "the message's id [default: a new UUID]; one in use is refused"})),
                {"delay", "TIME", "not to be worked on before this has passed: 10s, 15m, 2h"},
                repeated({"attr", "NAME=VALUE", "an attribute; may be repeated"}),
                {"content-type", "TYPE", "the body's type [default: by the body]"},
                {"group", "GROUP", "the group that the message belongs to"},
-               {"dedup-id", "ID", "not stored if one with this id was sent within the window"},
+               filled({"dedup-id", "ID", "not stored if one with this id was sent within the window"}),
                {"dedup-window", "TIME", "how long that lasts [default: the queue's, 5m]"},
-               {"unique-key", "KEY", "not stored while one with this key is in the queue"},
-               {"unique", "UNTIL", "while-queued or until-done [default: until-done]"},
-               {"priority", "WORD", "critical, high, normal or low, but in DynamoMQ's tables [default: normal]"},
+               filled({"unique-key", "KEY", "not stored while one with this key is in the queue"}),
+               only_with("unique-key",
+                         one_of({"unique", "while-queued|until-done", "how long that holds [default: until-done]"})),
+               one_of({"priority", "critical|high|normal|low", "not in DynamoMQ's tables [default: normal]"}),
                kCreateFlag,
                kIdsFlag,
-               {"keep-going", {}, "with -: name bad lines, pass over them, exit 1 at the end"},
-               {"resume", "TOKEN", "with -: only the lines that a run said it has not stored"}},
+               only_with("-", {"keep-going", {}, "with -: name bad lines, pass over them, exit 1 at the end"}),
+               only_with("-", filled({"resume", "TOKEN", "with -: only the lines that a run said it has not stored"}))},
               Outboxes::taken),
           .examples = "sluice send orders --data '{\"order\": 7}' --attr tenant=acme\n"
                       "sluice send orders --text hello --delay 10m\n"

@@ -32,18 +32,17 @@ struct StandingWish {
   std::string (*nothing)(const Directive& wish, FleetSession& session) = nullptr;
 };
 
-/// A job or queue by the operand or by --job or --queue; exit 64 for none, several, and one that nobody knows.
+/// A job or queue by the operand or by --job or --queue; exit 64 for none, and one that nobody knows.
 OrExit<Directive> read_thing(const Arguments& arguments, FleetSession& session) {
-  const int given = static_cast<int>(arguments.has("name")) + static_cast<int>(arguments.has("job")) +
-                    static_cast<int>(arguments.has("queue"));
-  if (given != 1) {
-    return Exit::usage(given == 0 ? "nothing is named; write the name of a queue or a job"
-                                  : "a name, --job and --queue exclude each other; give one");
-  }
   const operate::KnownNames names = session.names();
-  return understood(arguments.has("job")     ? names.job(Wish::pause, arguments.get("job"))
-                    : arguments.has("queue") ? names.queue(Wish::pause, arguments.get("queue"))
-                                             : names.thing(Wish::pause, arguments.get("name")));
+  for (const auto& [option, meaning] : {std::pair("job", &operate::KnownNames::job),
+                                        {"queue", &operate::KnownNames::queue},
+                                        {"name", &operate::KnownNames::thing}}) {
+    if (arguments.has(option)) {
+      return or_usage((names.*meaning)(Wish::pause, arguments.get(option)));
+    }
+  }
+  return Exit::usage("nothing is named; write the name of a queue or a job");
 }
 
 std::string not_paused(const Directive& wish, FleetSession& session) {
@@ -65,7 +64,7 @@ static_assert(fleet::kMostWorkers == config::kMaxAsyncConcurrency);
 
 OrExit<Directive> read_scale(const Arguments& arguments, FleetSession& session) {
   SLUICE_TRY(workers, arguments.count("workers", 1, fleet::kMostWorkers));
-  SLUICE_TRY(wish, understood(session.names().job(Wish::scale, arguments.get("job"))));
+  SLUICE_TRY(wish, or_usage(session.names().job(Wish::scale, arguments.get("job"))));
   wish->value = std::to_string(*workers);
   return wish;
 }
@@ -170,21 +169,16 @@ Exit resume(const Arguments& arguments, Console& console) {
     return steer(kPause, true, arguments, console);
   }
   SLUICE_TRY(session, FleetSession::open(arguments));
-  if (arguments.has("name") || arguments.has("job") || arguments.has("queue")) {
-    return Exit::usage("--all resumes everything; leave the name out");
-  }
   return take_back(
       *session, Wish::pause, {}, [] { return "nothing is paused"; }, console);
 }
 
 Exit scale(const Arguments& arguments, Console& console) {
-  const bool reset = arguments.has("reset");
-  if (reset == arguments.has("workers")) {
-    return Exit::usage(reset ? "--reset goes back to what the job file says; leave the number out"
-                             : "how many? Write `sluice scale JOB N`, or `sluice scale JOB --reset`");
+  if (!arguments.has("reset") && !arguments.has("workers")) {
+    return Exit::usage("how many? Write `sluice scale JOB N`, or `sluice scale JOB --reset`");
   }
   SLUICE_PASS_ON(arguments.count("workers", 1, fleet::kMostWorkers));
-  return steer(kScale, reset, arguments, console);
+  return steer(kScale, arguments.has("reset"), arguments, console);
 }
 
 Exit log_level(const Arguments& arguments, Console& console) {
@@ -566,26 +560,22 @@ Exit run_order(const OrderRow& row, OrderOptions options, const Arguments& argum
   return Exit::ok();
 }
 
-template <const OrderRow& row>
-Exit run_plain_order(const Arguments& arguments, Console& console) {
-  return run_order(row, {}, arguments, console);
+/// A command that gives it without options of its own.
+auto plain(const OrderRow& row) {
+  return [&row](const Arguments& arguments, Console& console) { return run_order(row, {}, arguments, console); };
 }
 
 Exit drain(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(timeout, arguments.duration("timeout", std::chrono::minutes(10)));
-  if (arguments.has("timeout") && !arguments.has("wait")) {
-    return Exit::usage("--timeout goes with --wait only");
-  }
-  if (*timeout > std::chrono::hours(24)) {
-    return Exit::usage("--timeout is at most 24h");
-  }
+  SLUICE_TRY(timeout,
+             arguments.duration("timeout", std::chrono::minutes(10), Duration::zero(), std::chrono::hours(24)));
   return run_order(kDrain, {arguments.has("wait"), *timeout}, arguments, console);
 }
 
 /// Whom pause and resume mean.
 std::vector<Flag> with_thing_flags(Flag own) {
-  std::vector<Flag> flags = with_store_flags(
-      {alone({"name", "QUEUE-OR-JOB", "whichever has this name"}), {"job", "JOB", "this job, on all hosts"}, own});
+  std::vector<Flag> flags =
+      with_store_flags({against("job|queue", alone({"name", "QUEUE-OR-JOB", "whichever has this name"})),
+                        against("queue", filled({"job", "JOB", "this job, on all hosts"})), own});
   for (Flag& flag : flags) {
     flag.help = flag.name == "queue" ? "all jobs of this queue" : flag.help;
   }
@@ -616,7 +606,7 @@ std::vector<Command> steering_commands() {
           .summary = "Let a paused queue or job go on",
           .usage = "QUEUE-OR-JOB | --all [OPTION]...",
           .description = "Takes a `pause` back. Exit code 1 when there is none.",
-          .flags = with_thing_flags({"all", {}, "everything that is paused"}),
+          .flags = with_thing_flags(against("name|job|queue", {"all", {}, "everything that is paused"})),
           .examples = "sluice resume mailer\n"
                       "sluice resume --all",
           .run = resume,
@@ -629,9 +619,10 @@ std::vector<Command> steering_commands() {
               "Every host that runs the job, now or later, gives it N workers instead of the job file's concurrency; "
               "handlers that are at work finish. It stands until --reset; `jobs` and `check` show it beside what the "
               "file says. Exit code 1 when a host does not obey in time.",
-          .flags = with_store_flags({alone(required({"job", "JOB", "the job"})),
-                                     alone({"workers", "N", "1 to 100000, on each host; at most 1024 threads"}),
-                                     {"reset", {}, "go back to what the job file says"}}),
+          .flags = with_store_flags(
+              {alone(required({"job", "JOB", "the job"})),
+               against("reset", alone({"workers", "N", "1 to 100000, on each host; at most 1024 threads"})),
+               {"reset", {}, "go back to what the job file says"}}),
           .examples = "sluice scale mailer 16\n"
                       "sluice scale mailer --reset",
           .run = scale,
@@ -651,7 +642,7 @@ std::vector<Command> steering_commands() {
               "another one.",
           .flags = with_store_flags({alone({"host", "HOST", "which one"}),
                                      {"wait", {}, "until it has ended"},
-                                     {"timeout", "TIME", "how long to wait [default: 10m]"}}),
+                                     only_with("wait", {"timeout", "TIME", "how long to wait [default: 10m]"})}),
           .examples = "sluice drain --wait\n"
                       "sluice drain web-1:4711",
           .run = drain,
@@ -670,7 +661,7 @@ std::vector<Command> steering_commands() {
           .flags = with_store_flags({alone({"host", "HOST", "which one"})}),
           .examples = "sluice reload\n"
                       "sluice reload web-1",
-          .run = run_plain_order<kReload>,
+          .run = plain(kReload),
       },
       {
           .name = "cancel-running",
@@ -682,7 +673,7 @@ std::vector<Command> steering_commands() {
               "To remove a message that waits, write `sluice cancel`.",
           .flags = with_store_flags({alone(required({"id", "ID", "the message's id"}))}),
           .examples = "sluice cancel-running A-101",
-          .run = run_plain_order<kCancelRunning>,
+          .run = plain(kCancelRunning),
       },
       {
           .name = "log-level",

@@ -45,9 +45,8 @@ struct TableTarget {
 /// uses.
 OrExit<queue::dynamodb::TableLayout> layout_of(const Arguments& arguments, const QueuePlace& place,
                                                const config::QueueConfig& queue) {
-  SLUICE_TRY(named, second_of(arguments, "layout", "dynamomq", "leased"));
   const bool by_file = queue.layout == config::Layout::leased;
-  const bool leased = arguments.has("layout") ? *named : by_file;
+  const bool leased = arguments.has("layout") ? arguments.get("layout") == "leased" : by_file;
   if (leased != by_file && !arguments.has("table") && !place.host().file.empty()) {
     return Exit::usage("--layout " + arguments.get("layout") +
                        ": the queue is one of the other layout by the host file; "
@@ -62,8 +61,8 @@ OrExit<queue::dynamodb::TableLayout> layout_of(const Arguments& arguments, const
 
 /// The options of a `table` command: those that say where the table is, and its layout.
 std::vector<Flag> with_table_flags(std::vector<Flag> own) {
-  own.push_back(
-      {"layout", "dynamomq|leased", "how queues lie in the table [default: the host file's word, else dynamomq]"});
+  own.push_back(one_of(
+      {"layout", "dynamomq|leased", "how queues lie in the table [default: the host file's word, else dynamomq]"}));
   return with_place_flags(std::move(own), Outboxes::not_taken);
 }
 
@@ -373,7 +372,7 @@ std::string as_text(const ShownTable& shown, const Screen& screen) {
   return facts_of(operate::row_of(shown, {}), screen.colours) + (rows.empty() ? "" : "\n" + rows);
 }
 
-Exit describe(const Arguments& arguments, Console& console) {
+Exit describe_table(const Arguments& arguments, Console& console) {
   SLUICE_TRY(target, find_table(arguments));
   SLUICE_TRY(session, TableSession::open(*target));
   SLUICE_TRY(table, session->describe());
@@ -587,13 +586,10 @@ using queue::dynamodb::WritesBy;
 
 constexpr std::size_t kAccountDigits = 12;
 
-OrExit<std::vector<Role>> named_roles(const Arguments& arguments) {
+std::vector<Role> named_roles(const Arguments& arguments) {
   std::vector<Role> roles;
   for (const std::string& name : arguments.all("role")) {
     const auto role = queue::dynamodb::role_of(name);
-    if (!role) {
-      return Exit::usage("--role is host, producer, reader, operator, setup or effects, not \"" + name + "\"");
-    }
     if (std::find(roles.begin(), roles.end(), *role) == roles.end()) {
       roles.push_back(*role);
     }
@@ -644,19 +640,17 @@ std::string json_policy(const std::vector<PolicyStatement>& statements) {
 }
 
 Exit print_policy(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(roles, named_roles(arguments));
-  SLUICE_TRY(terraform, second_of(arguments, "format", "json", "terraform"));
-  SLUICE_TRY(singly, second_of(arguments, "writes", "batched", "single"));
-  const WritesBy writes = *singly ? WritesBy::singles : WritesBy::batches;
+  const std::vector<Role> roles = named_roles(arguments);
+  const WritesBy writes = arguments.get("writes") == "single" ? WritesBy::singles : WritesBy::batches;
   SLUICE_TRY(target, find_table(arguments, true));
   SLUICE_TRY(arn, table_arn(arguments, *target));
-  const auto statements = statements_of(*roles, writes, *arn, target->spec);
-  if (!*terraform) {
+  const auto statements = statements_of(roles, writes, *arn, target->spec);
+  if (arguments.get("format") != "terraform") {
     console.out(json_policy(statements));
     return Exit::ok();
   }
   std::string name = "sluice";
-  for (const Role role : *roles) {
+  for (const Role role : roles) {
     name += "_" + std::string(to_string(role));
   }
   console.out(terraform_policy(name, statements));
@@ -699,7 +693,7 @@ std::vector<Command> table_commands() {
           .flags = with_table_flags(output_flags()),
           .examples = "sluice table describe orders --output text\n"
                       "sluice table describe --table orders | jq .item_count",
-          .run = describe,
+          .run = describe_table,
       },
       {
           .name = "table check",
@@ -729,11 +723,11 @@ std::vector<Command> table_commands() {
               "single it needs no PartiQL, as DynamoMQ's own policy: each message is then written by about 3 requests "
               "of its own, in place of a share of a batch.",
           .flags = with_table_flags(
-              {repeated({"role", "host|producer|reader|operator|setup|effects",
-                         "whose privileges; may be repeated [default: host]"}),
-               {"writes", "batched|single", "with PartiQL's batches, or by single requests [default: batched]"},
+              {one_of(repeated({"role", "host|producer|reader|operator|setup|effects",
+                                "whose privileges; may be repeated [default: host]"})),
+               one_of({"writes", "batched|single", "with PartiQL's batches, or by single requests [default: batched]"}),
                {"account", "ACCOUNT", "the AWS account that owns the table, 12 digits"},
-               {"format", "json|terraform", "how to print it [default: json]"}}),
+               one_of({"format", "json|terraform", "how to print it [default: json]"})}),
           .examples = "sluice table policy orders --role host --account 123456789012\n"
                       "sluice table policy --table orders --role producer --format terraform",
           .run = print_policy,

@@ -22,7 +22,6 @@
 #include "base/bell.hpp"
 #include "base/mutex.hpp"
 #include "base/signal_block.hpp"
-#include "base/text/decimal.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/views/output.hpp"
@@ -498,9 +497,8 @@ class Top {
 };
 
 Exit top(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(interval, duration_within(arguments, "interval", std::chrono::seconds(2), std::chrono::milliseconds(200),
-                                       std::chrono::hours(1),
-                                       " " + arguments.get("interval") + ": write a time from 200ms to 1h"));
+  SLUICE_TRY(interval, arguments.duration("interval", std::chrono::seconds(2), std::chrono::milliseconds(200),
+                                          std::chrono::hours(1)));
   const bool live = !arguments.has("once") && console.shows_text() && TerminalScreen::possible(console);
   if (!live) {
     SLUICE_TRY(session, FleetSession::open(arguments));

@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -49,7 +48,6 @@ Exit run_export(operate::Exporter& exporter, QueueSession& session, Console& con
 }
 
 Exit export_queue(const Arguments& arguments, Console& console) {
-  SLUICE_PASS_ON(exclude(arguments, "both", "dlq"));
   SLUICE_TRY(limit, arguments.count("limit", 0, 1'000'000'000));
   SLUICE_TRY(filter, parse_filter(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
@@ -207,15 +205,11 @@ Exit import_queue(const Arguments& arguments, Console& console) {
   if (arguments.has("file") == arguments.reads_stdin()) {
     return Exit::usage("where are the records? give --file FILE, or - for standard input");
   }
-  SLUICE_TRY(keep_going, second_of(arguments, "on-error", "stop", "continue"));
-  const Descriptor file(arguments.has("file") ? ::open(arguments.get("file").c_str(), O_RDONLY | O_CLOEXEC) : -1);
-  if (arguments.has("file") && !file.open()) {
-    return Exit::failure("--file " + arguments.get("file") + ": " + std::strerror(errno));
-  }
+  SLUICE_TRY(file, arguments.has("file") ? open_named(arguments, "file") : Descriptor(::dup(STDIN_FILENO)));
   SLUICE_TRY(session, QueueSession::open(arguments));
   session->oper().begin({.what = "import into queue " + session->queue(), .reason = arguments.get("reason")});
-  ImportRun run(*session, *keep_going, arguments.has("keep-leases"), console);
-  Exit exit = run.run(file.open() ? file.get() : STDIN_FILENO);
+  ImportRun run(*session, arguments.get("on-error") == "continue", arguments.has("keep-leases"), console);
+  Exit exit = run.run(file->get());
   session->finish_deed({run.counts().imported, run.counts().existing, run.counts().refused}, run.stopped_by());
   report(run, session->queue(), console);
   if (const auto cost = session->cost()) {
@@ -250,7 +244,7 @@ Colour colour_of_event(EventKind kind) {
 }
 
 bool tells_failure(const Event& event) {
-  return !event.message.failure.empty() &&
+  return !event.message.record.failure.empty() &&
          (event.kind == EventKind::retrying || event.kind == EventKind::dead_lettered);
 }
 
@@ -280,7 +274,7 @@ class EventWriter {
 
  private:
   void add_line(const Event& event) {
-    const operate::Sighting& message = event.message;
+    const queue::StoredMessage& message = event.message.record;
     const auto failure = [&](JsonWriter& json) {
       if (tells_failure(event)) {
         put_members(json, "error", message.failure.error, "attempts", message.failure.attempts, "handler",
@@ -288,9 +282,9 @@ class EventWriter {
       }
     };
     JsonWriter json(JsonWriter::Layout::compact);
-    put_object(json, "at", event.seen_at, "event", to_string(event.kind), "id", message.id, "queue_type",
-               to_string(message.half), "receive_count", message.attempt, "version", message.version,
-               member_if(tells_due_time(event), "due_at", message.due_at()), failure);
+    put_object(json, "at", event.seen_at, "event", to_string(event.kind), "id", message.message.id, "queue_type",
+               to_string(message.half), "receive_count", message.message.attempt, "version", message.version,
+               member_if(tells_due_time(event), "due_at", event.message.due_at()), failure);
     console_.out(json.take_line());
   }
 
@@ -300,12 +294,12 @@ class EventWriter {
     name.resize(kLongestEventName, ' ');  // rows come one by one, and stay aligned
     std::string detail = tells_due_time(event) ? "due " + clock_text(event.message.due_at()) : std::string();
     if (tells_failure(event)) {
-      detail += (detail.empty() ? "" : ", ") + event.message.failure.error;
+      detail += (detail.empty() ? "" : ", ") + event.message.record.failure.error;
     }
     table_.add({clock_text(event.seen_at),
                 {name, colour_of_event(event.kind)},
-                event.message.id,
-                "received " + std::to_string(event.message.attempt) + "x",
+                event.message.record.message.id,
+                "received " + std::to_string(event.message.record.message.attempt) + "x",
                 detail});
   }
 
@@ -393,8 +387,8 @@ class Tail {
 };
 
 Exit tail(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(interval, duration_within(arguments, "interval", std::chrono::seconds(1), std::chrono::milliseconds(50),
-                                       std::chrono::hours(24), " is 50ms to 24h"));
+  SLUICE_TRY(interval, arguments.duration("interval", std::chrono::seconds(1), std::chrono::milliseconds(50),
+                                          std::chrono::hours(24)));
   SLUICE_TRY(limit, arguments.count("limit", 1000, 100'000));
   SLUICE_TRY(filter, parse_filter(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
@@ -434,7 +428,7 @@ std::vector<Command> copy_commands() {
               "an exact copy. On DynamoDB only items that the index shows are records; it lags behind writes, by "
               "seconds at worst, and --consistent reads the whole table instead, in no order.",
           .flags = with_store_flags(joined({{"dlq", {}, "the dead-letter half instead"},
-                                            {"both", {}, "both halves, the dead-letter half last"},
+                                            against("dlq", {"both", {}, "both halves, the dead-letter half last"}),
                                             {"limit", "N", "write at most N records"},
                                             kConsistentFlag},
                                            filter_flags())),
@@ -456,12 +450,12 @@ std::vector<Command> copy_commands() {
               "Ctrl-C ends it between two batches. Prints a JSON object with the counts; exit 1 when a line was "
               "refused.\n\n"
               "A queue that no job, host file or earlier message knows is refused without --create.",
-          .flags =
-              with_store_flags({{"file", "FILE", "the file of records"},
-                                {"on-error", "stop|continue", "what a line that is no record does [default: stop]"},
-                                {"keep-leases", {}, "what is in flight stays hidden until its time"},
-                                kCreateFlag,
-                                kReasonFlag}),
+          .flags = with_store_flags(
+              {{"file", "FILE", "the file of records"},
+               one_of({"on-error", "stop|continue", "what a line that is no record does [default: stop]"}),
+               {"keep-leases", {}, "what is in flight stays hidden until its time"},
+               kCreateFlag,
+               kReasonFlag}),
           .examples = "sluice import orders --file orders.jsonl\n"
                       "zcat backup.jsonl.gz | sluice import orders --on-error continue -",
           .stdin_operand = true,

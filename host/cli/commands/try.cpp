@@ -1,5 +1,4 @@
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,14 +42,15 @@ struct Subject {
 
 // ---- Where it is from
 
-Subject made(queue::NewMessage message) {
+OrExit<Subject> made(Result<queue::NewMessage> content) {
+  SLUICE_TRY(message, or_usage(std::move(content)));
   Subject subject;
   queue::Message& made = subject.record.message;
   made.id = kMadeId;
-  made.body = std::move(message.body);
-  made.content_type = std::move(message.content_type);
-  made.attributes = std::move(message.attributes);
-  made.group = std::move(message.group);
+  made.body = std::move(message->body);
+  made.content_type = std::move(message->content_type);
+  made.attributes = std::move(message->attributes);
+  made.group = std::move(message->group);
   made.sent_at = SystemClock().wall_now();
   subject.record.created_at = subject.record.updated_at = made.sent_at;
   return subject;
@@ -58,14 +58,11 @@ Subject made(queue::NewMessage message) {
 
 OrExit<Subject> made_of(const Arguments& arguments) {
   SLUICE_TRY(messages, read_template(arguments));
-  const auto or_usage = [](Result<queue::NewMessage> message) {
-    return message ? OrExit<Subject>(made(std::move(*message))) : Exit::usage(message.error().message());
-  };
   if (arguments.has("data-file")) {
-    SLUICE_TRY(bytes, read_body(arguments, "data-file"));
-    return or_usage(messages->from_file(arguments.get("data-file"), std::move(*bytes)));
+    SLUICE_TRY(bytes, read_named(arguments, "data-file"));
+    return made(messages->from_file(arguments.get("data-file"), std::move(*bytes)));
   }
-  return or_usage(messages->from_json_or_text(arguments.get("data")));
+  return made(messages->from_json_or_text(arguments.get("data")));
 }
 
 /// The message of that id, wherever it lies in the queue; of the dead-letter half alone with --dlq.
@@ -88,11 +85,8 @@ OrExit<Subject> exported(const Arguments& arguments) {
   constexpr std::size_t kMostLines = 1'000'000'000;
   SLUICE_TRY(wanted, arguments.count("line", 0, kMostLines));
   const std::string id = arguments.get("id");
-  const Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.open()) {
-    return Exit::failure("--file " + name + ": " + std::strerror(errno));
-  }
-  operate::LineReader lines(file.get(), -1);
+  SLUICE_TRY(file, open_named(arguments, "file"));
+  operate::LineReader lines(file->get(), -1);
   std::string_view line;
   std::size_t number = 0;
   auto status = operate::LineReader::Status::line;
@@ -266,7 +260,7 @@ std::string breakpoint_of(const sluice_handler& handler) {
   }
   const auto offset =
       static_cast<std::uint64_t>(static_cast<const char*>(entry) - static_cast<const char*>(info.dli_fbase));
-  const std::string name = isolation::SymbolTable(info.dli_fname).name_at(offset);
+  const std::string name = isolation::function_at(info.dli_fname, offset);
   // sluice::detail::Thunks<Shout>::handle(void*, ...): what is called is Shout::handle.
   constexpr std::string_view kThunks = "Thunks<";
   const auto begin = name.find(kThunks);
@@ -287,9 +281,9 @@ bool is_installed(const std::string& program) {
 }
 
 /// The command's own words again, without --gdb and with the handler in the process itself.
-std::vector<std::string> words_of(const Command& command, const Arguments& arguments) {
-  std::vector<std::string> words{std::string(command.name), "--in-process"};
-  for (const Flag& flag : command.flags) {
+std::vector<std::string> words_of(const Arguments& arguments) {
+  std::vector<std::string> words{std::string(arguments.command()->name), "--in-process"};
+  for (const Flag& flag : arguments.command()->flags) {
     const std::string option = "--" + std::string(flag.name);
     if (!arguments.has(flag.name) || flag.name == "gdb" || flag.name == "in-process") {
       continue;
@@ -306,7 +300,7 @@ std::vector<std::string> words_of(const Command& command, const Arguments& argum
 }
 
 /// Becomes gdb, which runs this command with a breakpoint in the handler. Returns only where that cannot be.
-Exit debug(const char* command, const Arguments& arguments, const sluice_handler& handler, Console& console) {
+Exit debug(const Arguments& arguments, const sluice_handler& handler, Console& console) {
   if (!is_installed("gdb")) {
     return Exit::failure(
         "--gdb needs gdb, which is not installed here (`apt install gdb`); with --in-process another "
@@ -321,7 +315,7 @@ Exit debug(const char* command, const Arguments& arguments, const sluice_handler
     console.note("the plugin has no symbols, so that gdb stops nowhere by itself; build it with RelWithDebInfo");
   }
   words.insert(words.end(), {"-ex", "run", "--args", self});
-  const auto own = words_of(*find_command(command), arguments);
+  const auto own = words_of(arguments);
   words.insert(words.end(), own.begin(), own.end());
   std::vector<char*> raw;
   raw.reserve(words.size() + 1);
@@ -447,18 +441,17 @@ class Trial {
 };
 
 /// Chooses the handler for the message, and runs it on it.
-Exit try_on(const char* command, const Arguments& arguments, Subject subject, runtime::HostQueues* queues,
-            Console& console) {
+Exit try_on(const Arguments& arguments, Subject subject, runtime::HostQueues* queues, Console& console) {
   SLUICE_TRY(choice,
              choose_handler(arguments, {arguments.get("handler"), subject.queue, subject.record.half}, console));
   if (arguments.has("gdb")) {
-    return debug(command, arguments, *(*choice)->plan.handler, console);
+    return debug(arguments, *(*choice)->plan.handler, console);
   }
   return Trial(arguments, **choice, std::move(subject), queues, console).run();
 }
 
 /// The same on the message of --id in its queue.
-Exit try_stored(const char* command, const Arguments& arguments, Console& console) {
+Exit try_stored(const Arguments& arguments, Console& console) {
   if (arguments.get("queue").empty()) {
     return Exit::usage("which queue is message " + arguments.get("id") + " in? Write --queue QUEUE");
   }
@@ -467,29 +460,22 @@ Exit try_stored(const char* command, const Arguments& arguments, Console& consol
   SeededRandom random;
   runtime::HostQueues queues(*host, clock, random, nullptr);
   SLUICE_TRY(subject, stored_of(arguments, queues, arguments.get("queue")));
-  return try_on(command, arguments, std::move(*subject), &queues, console);
+  return try_on(arguments, std::move(*subject), &queues, console);
 }
 
 Exit try_message(const Arguments& arguments, Console& console) {
-  const int sources = int{arguments.has("data")} + int{arguments.has("data-file")} + int{arguments.has("id")};
-  if (sources != 1) {
-    return Exit::usage(sources == 0 ? "which message? Give --data TEXT, --data-file FILE, or --id ID with --queue QUEUE"
-                                    : "give one of --data, --data-file and --id, not several");
+  if (!arguments.has("data") && !arguments.has("data-file") && !arguments.has("id")) {
+    return Exit::usage("which message? Give --data TEXT, --data-file FILE, or --id ID with --queue QUEUE");
   }
   if (!arguments.has("handler") && !arguments.has("plugin") && !arguments.has("job")) {
     return Exit::usage("which handler? Write `sluice try HANDLER`, or --plugin X.so with one handler in it");
   }
   if (arguments.has("id")) {
-    for (const char* const name : {"attr", "group", "content-type"}) {
-      if (arguments.has(name)) {
-        return Exit::usage("--" + std::string(name) + " is of a message that is made, and --id takes one as it is");
-      }
-    }
-    return try_stored("try", arguments, console);
+    return try_stored(arguments, console);
   }
   SLUICE_TRY(subject, made_of(arguments));
   subject->queue = arguments.get("queue");
-  return try_on("try", arguments, std::move(*subject), nullptr, console);
+  return try_on(arguments, std::move(*subject), nullptr, console);
 }
 
 Exit replay(const Arguments& arguments, Console& console) {
@@ -497,16 +483,13 @@ Exit replay(const Arguments& arguments, Console& console) {
     if (!arguments.has("id")) {
       return Exit::usage("which message? Write its ID with --queue QUEUE, or --file FILE");
     }
-    return arguments.has("line") ? Exit::usage("--line goes with --file only")
-                                 : try_stored("replay", arguments, console);
+    return try_stored(arguments, console);
   }
-  SLUICE_PASS_ON(exclude(arguments, "settle", "file", ": a line of a file lies in no queue"));
-  SLUICE_PASS_ON(exclude(arguments, "dlq", "file", ": a line of a file lies in no queue"));
   if (!arguments.has("queue") && !arguments.has("handler") && !arguments.has("plugin") && !arguments.has("job")) {
     return Exit::usage("through which handler? Write --queue QUEUE for that of its job, or --handler HANDLER");
   }
   SLUICE_TRY(subject, exported(arguments));
-  return try_on("replay", arguments, std::move(*subject), nullptr, console);
+  return try_on(arguments, std::move(*subject), nullptr, console);
 }
 
 std::vector<Flag> run_flags() {
@@ -548,15 +531,15 @@ std::vector<Command> try_commands() {
           .description = of_try,
           .flags =
               joined({alone({"handler", "HANDLER", "the handler, by its name; with --plugin that file's only one"}),
-                      {"data", "TEXT", "the body: JSON if it is that, else plain text"},
-                      {"data-file", "FILE", "the body is the whole file"},
+                      against("data-file|id", {"data", "TEXT", "the body: JSON if it is that, else plain text"}),
+                      against("id", {"data-file", "FILE", "the body is the whole file"}),
                       {"id", "ID", "the message of this id, as it lies in the queue"},
                       {"queue", "QUEUE", "the queue of --id; with --data the handler is told it"},
                       kDlqFlag,
-                      repeated({"attr", "NAME=VALUE", "an attribute; may be repeated", false, false, false, false,
-                                "attribute"}),
-                      {"group", "GROUP", "the message's group"},
-                      {"content-type", "TYPE", "the body's type [default: by the body]"}},
+                      against("id", repeated({"attr", "NAME=VALUE", "an attribute; may be repeated", false, false,
+                                              false, false, "attribute"})),
+                      against("id", {"group", "GROUP", "the message's group"}),
+                      against("id", {"content-type", "TYPE", "the body's type [default: by the body]"})},
                      run_flags()),
           .examples = "sluice try shout --plugin build/shout.so --data hello --option suffix='!'\n"
                       "sluice try transfer --data-file order.json --attr tenant=acme\n"
@@ -570,11 +553,11 @@ std::vector<Command> try_commands() {
           .description = of_replay,
           .flags = joined({alone({"id", "ID", "the message; with --file the line of this id"}),
                            {"queue", "QUEUE", "the queue that it lies in; with --file the one whose job counts"},
-                           kDlqFlag,
+                           against("file", kDlqFlag),
                            {"file", "FILE", "a message from a file of `sluice export` instead"},
-                           {"line", "N", "the line of the file [default: the first]"},
+                           only_with("file", {"line", "N", "the line of the file [default: the first]"}),
                            {"handler", "HANDLER", "this handler instead of the job's"},
-                           {"settle", {}, "claim the message and write what comes of it"}},
+                           against("file", {"settle", {}, "claim the message and write what comes of it"})},
                           run_flags()),
           .examples = "sluice replay orders A-101 --dlq\n"
                       "sluice replay orders A-101 --dlq --settle\n"

@@ -18,8 +18,6 @@ using validate::Report;
 
 /// What could not be validated at all.
 constexpr int kExitNotTried = 2;
-constexpr Duration kLeastStepLimit = std::chrono::milliseconds(100);
-constexpr Duration kLongestStepLimit = std::chrono::minutes(10);
 
 Colour colour_of_verdict(CheckResult::Verdict verdict) {
   switch (verdict) {
@@ -93,10 +91,9 @@ OrExit<std::uint64_t> seed_of(const Arguments& arguments) {
 }
 
 OrExit<validate::Request> request_of(const Arguments& arguments) {
-  SLUICE_PASS_ON(exclude(arguments, "options", "job"));
   SLUICE_TRY(seed, seed_of(arguments));
-  SLUICE_TRY(limit, duration_within(arguments, "step-limit", isolation::kStepLimit, kLeastStepLimit, kLongestStepLimit,
-                                    " is from 100ms to 10m"));
+  SLUICE_TRY(limit, arguments.duration("step-limit", isolation::kStepLimit, std::chrono::milliseconds(100),
+                                       std::chrono::minutes(10)));
   validate::Request request{arguments.get("file"), arguments.get("handler"), {}, *seed, *limit};
   request.options.is_job = arguments.has("job");
   const std::string options = arguments.get(request.options.is_job ? "job" : "options");
@@ -153,14 +150,15 @@ std::vector<Command> validate_commands() {
           "Ends with exit code 0 when there is no error (with --strict: no warning either), 1 when there is, and 2 "
           "when "
           "the plugin could not be tried.",
-      .flags = joined({required(alone({"file", "FILE", "the plugin, as the plain word FILE"})),
-                       {"handler", "NAME", "this one alone [default: all of them; with --job the job's]"},
-                       {"options", "FILE", "the handler's options, as TOML, as they stand below [job.options]"},
-                       {"job", "FILE", "a job file, for its handler and its options"},
-                       {"seed", "N", "repeat the run that had this seed [default: another one each time]"},
-                       {"strict", {}, "warnings fail too"},
-                       {"step-limit", "TIME", "what a call or any other step may take [default: 10s]"}},
-                      text_output_flags()),
+      .flags = joined(
+          {required(alone({"file", "FILE", "the plugin, as the plain word FILE"})),
+           {"handler", "NAME", "this one alone [default: all of them; with --job the job's]"},
+           against("job", {"options", "FILE", "the handler's options, as TOML, as they stand below [job.options]"}),
+           {"job", "FILE", "a job file, for its handler and its options"},
+           {"seed", "N", "repeat the run that had this seed [default: another one each time]"},
+           {"strict", {}, "warnings fail too"},
+           {"step-limit", "TIME", "what a call or any other step may take [default: 10s]"}},
+          text_output_flags()),
       .examples = "sluice plugin validate build/greeter.so\n"
                   "sluice plugin validate build/greeter.so --job greeter.toml --seed 7 --json",
       .elsewhere = Output::text,

@@ -2,36 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/replace.hpp>
 #include <charconv>
 
-#include "base/text/hex.hpp"
+#include "base/text/json_string.hpp"
 #include "base/text/lower_case.hpp"
 
 namespace sluice::cli::convert {
 
 namespace {
 
-std::string in_quotes(std::string_view value) {
-  std::string text = "\"";
-  for (const char c : value) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      text += '\\';
-      text += c;
-    } else if (c == '\n') {
-      text += "\\n";
-    } else if (c == '\t') {
-      text += "\\t";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      text += "\\u00";
-      text += kHexDigits[byte >> 4U];
-      text += kHexDigits[byte & 15U];
-    } else {
-      text += c;
-    }
-  }
-  return text + "\"";
-}
+/// As JSON has it, but for DEL.
+std::string in_quotes(std::string_view value) { return boost::replace_all_copy(json_quoted(value), "\x7f", "\\u007f"); }
 
 /// Writes a TOML file line by line.
 class TomlText {

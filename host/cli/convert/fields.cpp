@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/split.hpp>
 #include <charconv>
 #include <cmath>
 
@@ -28,8 +29,11 @@ struct GoUnit {
 // The longer names first, so that "ms" is not read as "m".
 constexpr std::array<GoUnit, 6> kGoUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 6e10}, {"h", 3.6e12}}};
 
-std::string joined_path(const std::string& path, const std::string& key) {
-  return path.empty() ? key : path + "." + key;
+/// The keys that a path leads through.
+std::vector<std::string> keys_of(const std::string& path) {
+  std::vector<std::string> keys;
+  boost::algorithm::split(keys, path, [](char c) { return c == '.'; });
+  return keys;
 }
 
 }  // namespace
@@ -117,13 +121,9 @@ Fields::Fields(MarkedText marked, YamlNode tree, YamlNode plain, const config::E
 Fields::Found Fields::find(const std::string& path) {
   known_.insert(path);
   Found found{&tree_, &plain_};
-  std::size_t begin = 0;
-  while (begin <= path.size() && found.plain != nullptr) {
-    const std::size_t dot = std::min(path.find('.', begin), path.size());
-    const std::string key = path.substr(begin, dot - begin);
+  for (const std::string& key : keys_of(path)) {
     found.marked = found.marked == nullptr ? nullptr : found.marked->find(key);
-    found.plain = found.plain->find(key);
-    begin = dot + 1;
+    found.plain = found.plain == nullptr ? nullptr : found.plain->find(key);
   }
   return found.plain == nullptr || found.plain->kind == YamlNode::Kind::nothing
              ? (found.marked != nullptr && has_marks(found.marked->text) ? Found{found.marked, nullptr} : Found{})
@@ -316,29 +316,22 @@ void Fields::remark(const std::string& path, const std::string& what) {
   // The line of the deepest part of the path that stands in the file.
   const YamlNode* node = &tree_;
   std::uint32_t line = 1;
-  std::size_t begin = 0;
-  while (node != nullptr && begin <= path.size()) {
-    const std::size_t dot = std::min(path.find('.', begin), path.size());
-    node = node->find(path.substr(begin, dot - begin));
+  for (const std::string& key : keys_of(path)) {
+    node = node == nullptr ? nullptr : node->find(key);
     line = node == nullptr ? line : node->line;
-    begin = dot + 1;
   }
   remarks_.push_back({line, path, what});
 }
 
 void Fields::note_unknown(const YamlNode& node, const std::string& path) {
   for (const auto& [key, value] : node.members) {
-    const std::string inner = joined_path(path, key);
+    const std::string inner = path.empty() ? key : path + "." + key;
     const auto below = known_.lower_bound(inner + ".");
     const bool has_known_members = below != known_.end() && below->rfind(inner + ".", 0) == 0;
     if (has_known_members) {
       note_unknown(value, inner);
     } else if (known_.count(inner) == 0) {
-      std::vector<std::string> names;
-      for (const std::string& known : known_) {
-        names.push_back(known);
-      }
-      const auto meant = config::nearest(inner, names);
+      const auto meant = config::nearest(inner, {known_.begin(), known_.end()});
       remark(inner,
              "left out: outbox-worker has no such field" + (meant ? "; is " + *meant + " meant?" : std::string()));
     }

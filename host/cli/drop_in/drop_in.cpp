@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <functional>
 #include <map>
 
 #include "host/cli/drop_in/dynamomq_operations.hpp"
@@ -137,70 +138,66 @@ std::string flag_lines(const Command* command) {
 }
 
 using queue::StoredMessage;
+using Run = std::function<Exit(const Arguments& arguments, Console& console)>;
 
 OrExit<QueueSession> open(const Arguments& arguments) {
   return QueueSession::open(arguments, QueueSession::Queue::needed, QueueSession::HostFiles::named_only);
 }
 
-Exit show(Result<StoredMessage> found, Console& console) {
-  SLUICE_TRY(message, std::move(found));
-  console.out(dynamomq_message(*message));
-  return Exit::ok();
-}
-
-using Operation = Result<StoredMessage> (DynamoMqOperations::*)(const std::string& id);
-
-/// A command on one message that shows it afterwards.
-template <Operation operation>
-Exit run_on_message(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(session, open(arguments));
-  return show((DynamoMqOperations(*session).*operation)(arguments.get("id")), console);
-}
-
-using SilentOperation = Result<void> (DynamoMqOperations::*)(const std::string& id);
-
-template <SilentOperation operation>
-Exit run_silently(const Arguments& arguments, Console& /*console*/) {
-  SLUICE_TRY(session, open(arguments));
-  SLUICE_PASS_ON((DynamoMqOperations(*session).*operation)(arguments.get("id")));
-  return Exit::ok();
-}
-
-Exit get(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(session, open(arguments));
-  auto message = DynamoMqOperations(*session).get(arguments.get("id"));
-  if (message.has_error() && message.error().code() == ErrorCode::not_found) {
-    console.out("null\n");
+/// A command that does `act` with the queue and the id that are named: a text to print, or why there is none.
+template <typename Act>
+Run on_queue(Act act) {
+  return [act](const Arguments& arguments, Console& console) -> Exit {
+    SLUICE_TRY(session, open(arguments));
+    DynamoMqOperations operations(*session);
+    const Result<std::string> text = act(operations, arguments.get("id"));
+    SLUICE_PASS_ON(text);
+    console.out(*text);
     return Exit::ok();
+  };
+}
+
+/// The message as it is afterwards.
+Run on_message(Result<StoredMessage> (DynamoMqOperations::*operation)(const std::string& id),
+               std::string (*shown)(const StoredMessage& message) = dynamomq_message) {
+  return on_queue([=](DynamoMqOperations& operations, const std::string& id) -> Result<std::string> {
+    SLUICE_TRY(message, (operations.*operation)(id));
+    return shown(*message);
+  });
+}
+
+/// Without a word.
+Run silently(Result<void> (DynamoMqOperations::*operation)(const std::string& id)) {
+  return on_queue([=](DynamoMqOperations& operations, const std::string& id) -> Result<std::string> {
+    SLUICE_PASS_ON((operations.*operation)(id));
+    return std::string();
+  });
+}
+
+Run count(queue::Half half) {
+  return on_queue([half](DynamoMqOperations& operations, const std::string& /*id*/) -> Result<std::string> {
+    SLUICE_TRY(overview, operations.overview(half));
+    return dynamomq_stats(half, *overview);
+  });
+}
+
+Result<std::string> get(DynamoMqOperations& operations, const std::string& id) {
+  const auto message = operations.get(id);
+  if (message.has_error() && message.error().code() == ErrorCode::not_found) {
+    return std::string("null\n");
   }
-  return show(std::move(message), console);
+  SLUICE_PASS_ON(message);
+  return dynamomq_message(*message);
 }
 
-Exit receive(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(session, open(arguments));
-  return show(DynamoMqOperations(*session).receive(), console);
+Result<std::string> receive(DynamoMqOperations& operations, const std::string& /*id*/) {
+  SLUICE_TRY(message, operations.receive());
+  return dynamomq_message(*message);
 }
 
-Exit redrive(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(session, open(arguments));
-  SLUICE_TRY(message, DynamoMqOperations(*session).redrive(arguments.get("id")));
-  console.out(dynamomq_redriven(*message));
-  return Exit::ok();
-}
-
-Exit ls(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(session, open(arguments));
-  SLUICE_TRY(messages, DynamoMqOperations(*session).list());
-  console.out(dynamomq_statuses(*messages, session->clock().wall_now()));
-  return Exit::ok();
-}
-
-template <queue::Half half>
-Exit count(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(session, open(arguments));
-  SLUICE_TRY(overview, DynamoMqOperations(*session).overview(half));
-  console.out(dynamomq_stats(half, *overview));
-  return Exit::ok();
+Result<std::string> ls(DynamoMqOperations& operations, const std::string& /*id*/) {
+  SLUICE_TRY(messages, operations.list());
+  return dynamomq_statuses(*messages, SystemClock().wall_now());
 }
 
 Exit enqueue_test(const Arguments& arguments, Console& console) {
@@ -233,32 +230,34 @@ Exit purge(const Arguments& arguments, Console& console) {
   return Exit::ok();
 }
 
-Command make(std::string_view name, std::string_view summary, std::vector<Flag> flags,
-             Exit (*run)(const Arguments&, Console&), std::string_view alias = {}) {
-  return {.name = name, .alias = alias, .summary = summary, .flags = std::move(flags), .run = run};
+Command make(std::string_view name, std::string_view summary, std::vector<Flag> flags, Run run,
+             std::string_view alias = {}) {
+  return {.name = name, .alias = alias, .summary = summary, .flags = std::move(flags), .run = std::move(run)};
 }
 
 std::vector<Command> make_commands() {
+  using Operations = DynamoMqOperations;
   const std::vector<Flag> id{{.name = "id", .value = "string", .help = "id of the message"}};
   // Scripts may give it where it means nothing, as there.
   const std::vector<Flag> unused_id{{.name = "id", .value = "string", .help = "not used"}};
   return {
       make("completion", "Print the script that completes words: completion bash, zsh, fish or powershell",
            {{.name = "no-descriptions", .help = "not used"}}, nullptr),
-      make("delete", "Delete the message of an id", id, run_silently<&DynamoMqOperations::remove>),
-      make("dlq", "Count the messages of the DLQ", unused_id, count<queue::Half::dlq>),
+      make("delete", "Delete the message of an id", id, silently(&Operations::remove)),
+      make("dlq", "Count the messages of the DLQ", unused_id, count(queue::Half::dlq)),
       make("enqueue-test", "Send the test messages A-101, A-202, A-303 and A-404", unused_id, enqueue_test),
-      make("fail", "Make the message of an id visible again", id, run_on_message<&DynamoMqOperations::fail>),
-      make("get", "Show the message of an id", id, get),
+      make("fail", "Make the message of an id visible again", id, on_message(&Operations::fail)),
+      make("get", "Show the message of an id", id, on_queue(get)),
       make("help", "Help about any command", {}, nullptr),
-      make("invalid", "Move the message of an id to the DLQ", id, run_silently<&DynamoMqOperations::invalid>),
-      make("ls", "List ten messages and their states", {}, ls),
+      make("invalid", "Move the message of an id to the DLQ", id, silently(&Operations::invalid)),
+      make("ls", "List ten messages and their states", {}, on_queue(ls)),
       make("purge", "Delete all messages of both halves", {{.name = "yes", .help = "do not ask on a terminal"}}, purge),
       // Its help does not name the alias, as DynamoMQ has none; the word is this program's own.
-      make("qstat", "Count the messages of the queue", {}, count<queue::Half::standard>, "stats"),
-      make("receive", "Receive the next message, hidden for 30 seconds", {}, receive),
-      make("redrive", "Move the message of an id from the DLQ back", id, redrive),
-      make("reset", "Make the message of an id as if newly sent", id, run_on_message<&DynamoMqOperations::reset>),
+      make("qstat", "Count the messages of the queue", {}, count(queue::Half::standard), "stats"),
+      make("receive", "Receive the next message, hidden for 30 seconds", {}, on_queue(receive)),
+      make("redrive", "Move the message of an id from the DLQ back", id,
+           on_message(&Operations::redrive, dynamomq_redriven)),
+      make("reset", "Make the message of an id as if newly sent", id, on_message(&Operations::reset)),
   };
 }
 

@@ -155,9 +155,15 @@ Exit run_shell(const Arguments& arguments, Console& console) {
   const auto run = [&console](const std::vector<std::string>& words) {
     return run_command_line(words, console, TypedIn::shell);
   };
-  QueueShell shell(std::move(options), {.run = run, .queues = [&queues] { return queues; }, .ids = first_ids});
+  const auto try_open = [](const RememberedOptions& chosen) {
+    const auto session = QueueSession::open(Arguments::of({chosen.begin(), chosen.end()}));
+    return session.has_error() ? session.error() : Exit::ok();
+  };
+  QueueShell shell(std::move(options),
+                   {.run = run, .try_open = try_open, .queues = [&queues] { return queues; }, .ids = first_ids});
   hold(shell, "history", false, console);
-  return Exit::ok();
+  // Who typed has seen what failed; a script has to be told.
+  return Exit::silent(on_terminal() ? kExitOk : shell.last_failure());
 }
 
 Exit run_dynamomq_shell(const Arguments& arguments, Console& console) {
@@ -193,7 +199,8 @@ Command shell_command() {
           "queues and ids, Ctrl-C drops the line and Ctrl-D ends. While a command runs Ctrl-C ends the command, and a "
           "second one the shell. The history is in $XDG_STATE_HOME/sluice/history, "
           "readable by its owner alone; lines that hold content of messages, or that begin with a space, are not in "
-          "it. Elsewhere commands are read from standard input, one a line, and nothing but their output is printed.",
+          "it. Elsewhere commands are read from standard input, one a line, nothing but their output is printed, and "
+          "the exit code is that of the last one that failed.",
       .flags = with_store_flags({}),
       .examples = "sluice shell orders\nprintf 'stats\\nls --dlq\\n' | sluice shell orders",
       .run = run_shell,

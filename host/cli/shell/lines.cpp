@@ -15,6 +15,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/text/utf8.hpp"
+#include "config/config.hpp"
 #include "host/cli/console.hpp"
 #include "host/cli/shell/shell.hpp"
 #include "host/cli/views/output.hpp"
@@ -257,11 +258,6 @@ constexpr std::size_t kCutAbove = 2 * kKept;
 constexpr std::size_t kMaxRemembered = 4096;
 constexpr mode_t kOwnerOnly = 0600;
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
-
 /// Opens it for its owner alone, whatever mode it has had so far.
 Descriptor open_owned(const std::string& path, int flags) {
   Descriptor file(::open(path.c_str(), flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly));
@@ -298,12 +294,13 @@ std::unique_ptr<LineSource> make_plain_lines(int descriptor, std::function<void(
 }
 
 std::optional<HistoryFile> HistoryFile::at_usual_place(const std::string& name) {
-  const std::string state = variable("XDG_STATE_HOME");
+  const config::Environment variables = config::process_environment();
+  const std::string state = variables("XDG_STATE_HOME").value_or("");
   // The XDG rules: a relative path is as good as none.
   if (!state.empty() && state.front() == '/') {
     return HistoryFile(state + "/sluice/" + name);
   }
-  const std::string home = variable("HOME");
+  const std::string home = variables("HOME").value_or("");
   if (home.empty() || home.front() != '/') {
     return std::nullopt;
   }

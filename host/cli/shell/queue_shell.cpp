@@ -84,7 +84,8 @@ bool names_queue(const Command& command, const Words& words, const Words& queues
   if (flag == nullptr || plain.empty()) {
     return false;
   }
-  return flag->alone ||
+  // What is steered is named by its queue or by its job.
+  return flag->alone || command.flag("name") != nullptr ||
          (queue_stands_first(command.flags) && std::find(queues.begin(), queues.end(), plain.front()) != queues.end());
 }
 
@@ -111,33 +112,16 @@ Words first_words() {
   return {names.begin(), names.end()};
 }
 
-std::string help_row(std::string_view name, std::string_view summary) {
-  constexpr std::size_t kColumn = 20;
-  std::string row = "  " + std::string(name);
-  row.resize(std::max(row.size() + 1, kColumn), ' ');
-  return row + std::string(summary) + "\n";
-}
-
 std::string help_text() {
+  constexpr std::size_t kColumn = 20;
   std::string text =
       "The options that this shell was started with, the queue and the selected message\n"
       "are added to each command that takes them and does not name its own.\n\nIn this shell:\n";
   for (const OwnWord& own : kOwnWords) {
-    text += help_row(own.usage, own.summary);
+    text += "  " + std::string(own.usage) + std::string(kColumn - 2 - own.usage.size(), ' ') +
+            std::string(own.summary) + "\n";
   }
-  std::set<std::string_view> seen;
-  for (const Command& first : commands()) {
-    if (!can_be_typed(first) || !seen.insert(first.group).second) {
-      continue;
-    }
-    text += "\n" + std::string(first.group) + ":\n";
-    for (const Command& command : commands()) {
-      if (command.group == first.group && can_be_typed(command)) {
-        text += help_row(command.name, command.summary);
-      }
-    }
-  }
-  return text;
+  return text + listed_commands(can_be_typed);
 }
 
 /// Where the last word of a half-written line begins; nothing when it is quoted, which completion leaves alone.
@@ -169,6 +153,7 @@ Shell::Next QueueShell::step(const std::string& line, const ShellOutput& output)
   const auto words = split_words(line);
   if (words.has_error()) {
     output.note(words.error().message());
+    last_failure_ = kExitUsage;
     return Next::go_on;
   }
   if (words->empty()) {
@@ -178,59 +163,66 @@ Shell::Next QueueShell::step(const std::string& line, const ShellOutput& output)
   if (first == "quit" || first == "exit" || first == "q") {
     return Next::end;
   }
-  if (first == "help" || first == "?") {
-    help(*words, output);
-  } else if (first == "use") {
-    use(*words, output);
-  } else if (first == "id") {
-    select(*words, output);
-  } else {
-    run_command(*words, output);
-  }
+  const bool asks = first == "help" || first == "?";
+  const int code = asks             ? help(*words, output)
+                   : first == "use" ? use(*words, output)
+                   : first == "id"  ? select(*words, output)
+                                    : run_command(*words, output);
+  last_failure_ = code == kExitOk ? last_failure_ : code;
   return Next::go_on;
 }
 
-void QueueShell::help(const Words& words, const ShellOutput& output) {
+int QueueShell::help(const Words& words, const ShellOutput& output) {
   if (words.size() == 1 || is_own(words[1])) {
     output.out(help_text());
-    return;
+    return kExitOk;
   }
   Words line = words;
   line.front() = "help";
-  surroundings_.run(line);
+  return surroundings_.run(line);
 }
 
-void QueueShell::use(const Words& words, const ShellOutput& output) {
+int QueueShell::use(const Words& words, const ShellOutput& output) {
   if (words.size() != 2 || words[1].empty()) {
     output.note("use takes the name of one queue: use QUEUE");
-    return;
+    return kExitUsage;
   }
-  selected_.clear();
-  recent_.clear();
+  RememberedOptions there = options_;
   // Without a host file a queue is a table.
-  if (options_.find("table") != options_.end()) {
-    options_.insert_or_assign("table", words[1]);
+  if (there.find("table") != there.end()) {
+    there.insert_or_assign("table", words[1]);
   }
-  options_.insert_or_assign("queue", words[1]);
+  there.insert_or_assign("queue", words[1]);
+  const Exit opened = surroundings_.try_open(there);
+  for (const std::string& line : opened.lines()) {
+    output.note("use: " + line);
+  }
+  if (opened.code() == kExitOk) {
+    selected_.clear();
+    recent_.clear();
+    options_ = std::move(there);
+  }
+  return opened.code();
 }
 
-void QueueShell::select(const Words& words, const ShellOutput& output) {
+int QueueShell::select(const Words& words, const ShellOutput& output) {
   if (words.size() == 1) {
     selected_.clear();
-    return;
+    return kExitOk;
   }
   if (words.size() != 2 || words[1].empty()) {
     output.note("id takes one id: id ID");
-    return;
+    return kExitUsage;
   }
-  const Command* get = find_command("get");
-  if (get != nullptr && run(*get, {"get", "--id=" + words[1]}) == kExitOk) {
+  const int code = run(*find_command("get"), {"get", "--id=" + words[1]});
+  if (code == kExitOk) {
     selected_ = words[1];
     note_id(selected_);
   }
+  return code;
 }
 
-void QueueShell::run_command(const Words& words, const ShellOutput& output) {
+int QueueShell::run_command(const Words& words, const ShellOutput& output) {
   const std::string& first = words.front();
   const Command* command = find_command(commands(), words);
   const Words known = first_words();
@@ -238,21 +230,20 @@ void QueueShell::run_command(const Words& words, const ShellOutput& output) {
     const auto meant = nearest_word(first, known);
     output.note("unknown command \"" + clipped(first) + "\"; " +
                 (meant ? "did you mean " + *meant + "?" : "`help` lists them"));
-    return;
+    return kExitUsage;
   }
   if (command == nullptr) {
-    surroundings_.run(words);
-    return;
+    return surroundings_.run(words);
   }
   if (!can_be_typed(*command)) {
     output.note("`" + first + "` needs a terminal of its own; end this shell first");
-    return;
+    return kExitUsage;
   }
   for (const std::string& id : plain_ids(*command, words)) {
     note_id(id);
   }
   note_id(given_value(words, "id"));
-  run(*command, words);
+  return run(*command, words);
 }
 
 int QueueShell::run(const Command& command, Words words) {

@@ -20,6 +20,8 @@ using RememberedOptions = std::map<std::string, std::string, std::less<>>;
 struct QueueShellSurroundings {
   /// Runs one command line and says why it failed; returns its exit code.
   std::function<int(const std::vector<std::string>& words)> run;
+  /// How a command with these options would end that only opens its queue.
+  std::function<Exit(const RememberedOptions& options)> try_open;
   std::function<std::vector<std::string>()> queues;                               ///< known by name, for completion
   std::function<std::vector<std::string>(const RememberedOptions& options)> ids;  ///< the queue's first, for completion
 };
@@ -37,14 +39,17 @@ class QueueShell final : public Shell {
   std::string farewell() const override { return {}; }
   Completion complete(std::string_view before_cursor) override;
   bool may_be_kept(const std::string& line) const override;
+  /// The exit code of the last command that failed; 0: none has.
+  int last_failure() const { return last_failure_; }
 
  private:
   using Words = std::vector<std::string>;
 
-  void help(const Words& words, const ShellOutput& output);
-  void use(const Words& words, const ShellOutput& output);
-  void select(const Words& words, const ShellOutput& output);
-  void run_command(const Words& words, const ShellOutput& output);
+  // Each does a line, and returns its exit code.
+  int help(const Words& words, const ShellOutput& output);
+  int use(const Words& words, const ShellOutput& output);
+  int select(const Words& words, const ShellOutput& output);
+  int run_command(const Words& words, const ShellOutput& output);
   int run(const Command& command, Words words);
   /// A command's words, its name first, with what is remembered.
   Words with_remembered(const Command& command, Words words) const;
@@ -56,6 +61,7 @@ class QueueShell final : public Shell {
 
   RememberedOptions options_;
   QueueShellSurroundings surroundings_;
+  int last_failure_ = kExitOk;
   std::string selected_;                            // an id; empty: none
   std::vector<std::string> recent_;                 // ids that were named
   std::optional<std::vector<std::string>> listed_;  // ids that the store gave, until the next command

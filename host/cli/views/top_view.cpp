@@ -5,7 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
 #include "base/timestamp.hpp"
 #include "host/cli/views/output.hpp"
@@ -139,15 +138,18 @@ std::string headline(const TopModel& model, const TopFrame& frame) {
   constexpr std::string_view kDate = "2006-01-02T";
   constexpr std::string_view kTime = "15:04:05";
   constexpr std::string_view kName = "sluice top  ";
-  std::string text = std::string(kName) + format_timestamp(frame.now).substr(kDate.size(), kTime.size()) + "Z";
-  text += frame.every.empty() ? "" : ", every " + frame.every;
+  const std::string every = frame.every.empty() ? "" : ", every " + frame.every;
+  std::string text = std::string(kName) + format_timestamp(frame.now).substr(kDate.size(), kTime.size()) + "Z" + every;
   const auto figure = [&model, hosts](std::uint64_t number) {
     return model.hosts_known() ? std::to_string(number) : hosts == 0 ? "?" : std::to_string(number) + "+";
   };
   text += "  hosts " + figure(hosts) + ", workers " + figure(workers) + ", running " + figure(running);
   text += frame.cost.empty() ? "" : "  " + frame.cost;
-  if (text.size() > frame.columns) {
-    text.erase(0, kName.size());
+  // What looking costs stands last, and is to be seen.
+  for (const std::string_view spared : {kName, std::string_view(every)}) {
+    if (text.size() > frame.columns) {
+      text.erase(text.find(spared), spared.size());
+    }
   }
   return tinted(text, Colour::dim, frame.colours);
 }
