@@ -304,7 +304,7 @@ class Edited:
         self.sluice("send", "--queue", "orders", "--id", "A-1", "--data", "1", check=True)
         script = "stats\n\n# comment\nid A-1\nfail\nget --id nobody\nunknown\nget"
         done = self.sluice("shell", "--queue", "orders", data=script)
-        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual(64, done.returncode, "the code of the last one that failed: " + done.stderr)
         decoder = json.JSONDecoder()
         found, text = [], done.stdout.strip()
         while text:
