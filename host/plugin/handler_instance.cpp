@@ -774,7 +774,7 @@ std::string AttemptCheckpoints::put(std::string_view bytes, bool with_effects) {
     case SettleStatus::failed:
       break;
   }
-  const std::string why = "the checkpoint may not be stored: " + result.error.message();
+  std::string why = "the checkpoint may not be stored: " + result.error.message();
   const ErrorCode code = result.error.code();
   if (commits && (code == ErrorCode::unknown_outcome || code == ErrorCode::timeout)) {
     effects_.doubt(why + "; whether its effects hold is seen by the next attempt");
