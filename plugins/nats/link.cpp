@@ -245,6 +245,7 @@ NatsPointer<natsOptions> make_options(const sluice::Options& options, const Sett
   NatsPointer<natsOptions> owned(made);
   const std::vector<std::string> servers = servers_option(options);
   std::vector<const char*> addresses;
+  addresses.reserve(servers.size());
   for (const std::string& server : servers) {
     addresses.push_back(server.c_str());
   }
