@@ -159,6 +159,7 @@ TEST_F(HandlerInstanceTest, OnlyConstHandlersAreConcurrent) {
 TEST_F(HandlerInstanceTest, ConcurrentCallsDoNotMixTheirMessages) {
   Bundle bundle("handle_throws_std");
   std::vector<std::jthread> workers;
+  workers.reserve(4);
   for (int worker = 0; worker < 4; ++worker) {
     workers.emplace_back([&bundle, worker] {
       const SystemClock clock;
