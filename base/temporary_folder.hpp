@@ -15,16 +15,23 @@ class TemporaryFolder {
   static Result<std::unique_ptr<TemporaryFolder>> make(const std::string& name);
 
   explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  ~TemporaryFolder() { remove(); }
+  ~TemporaryFolder() {
+    if (!kept_) {
+      remove();
+    }
+  }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::string& path() const { return path_; }
   /// At once, for a process that ends without destructors.
   void remove() const;
+  /// It stays where it is.
+  void keep() { kept_ = true; }
 
  private:
   const std::string path_;
+  bool kept_ = false;
 };
 
 }  // namespace sluice

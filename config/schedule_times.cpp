@@ -67,7 +67,8 @@ std::string upper(const std::string& text) { return boost::to_upper_copy(text, s
 
 std::vector<std::string> split(std::string_view text, const char* separators) {
   std::vector<std::string> parts;
-  return boost::split(parts, text, boost::is_any_of(separators));
+  boost::split(parts, text, boost::is_any_of(separators));
+  return parts;
 }
 
 /// One field's bits, or what is wrong with it.

@@ -276,8 +276,9 @@ Result<Profiles> Profiles::parse(std::string_view config, std::string_view crede
     }
   }
   for (const auto& [heading, section] : *credentials_file) {
+    IniSection& profile = out.profiles_[heading];  // also where the section is empty
     for (const auto& [name, value] : section) {
-      out.profiles_[heading][name] = value;
+      profile[name] = value;
     }
   }
   return out;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <boost/locale/utf.hpp>
-#include <cstdint>
 #include <utility>
 
 #include "base/guard.hpp"

@@ -340,6 +340,7 @@ OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std
         return Exit::usage("an empty word stands where " + std::string(operand->value) + " should");
       }
       const std::string name(operand->name);
+      arguments.plain_.insert(name);
       (operand->repeated ? alone[name] : arguments.values_[name]).push_back(std::move(token.value));
     } else {
       return Exit::usage("unexpected word \"" + token.value + "\"; `sluice help " + std::string(command.name) +
@@ -370,24 +371,26 @@ OrExit<void> Arguments::check(const Flag& flag) const {
   if (!has(flag.name)) {
     return {};
   }
-  const auto spelled = [](std::string_view name) { return (name == "-" ? "" : "--") + std::string(name); };
+  const auto spelled = [this](std::string_view name) {
+    return plain_.contains(name) ? std::string(command_->flag(name)->value)
+                                 : (name == "-" ? "" : "--") + std::string(name);
+  };
   const auto given = [this](std::string_view name) { return name == "-" ? stdin_ : has(name); };
-  const std::string option = spelled(flag.name);
   if (flag.filled && get(flag.name).empty()) {
-    return Exit::usage(option + " is empty; leave it out, or name something");
+    return Exit::usage(spelled(flag.name) + " is empty; leave it out, or name something");
   }
   if (!flag.with.empty() && !given(flag.with)) {
-    return Exit::usage(option + " goes with " + spelled(flag.with) + " only");
+    return Exit::usage(spelled(flag.name) + " goes with " + spelled(flag.with) + " only");
   }
   for (const std::string& other : split(flag.against, '|')) {
     if (given(other)) {
-      return Exit::usage(option + " and " + spelled(other) + " exclude each other; give one");
+      return Exit::usage(spelled(flag.name) + " and " + spelled(other) + " exclude each other; give one");
     }
   }
   const Words choices = flag.one_of ? split(flag.value, '|') : Words();
   for (const std::string& word : flag.one_of ? all(flag.name) : Words()) {
     if (std::find(choices.begin(), choices.end(), word) == choices.end()) {
-      return Exit::usage(option + " \"" + word + "\": write one of " + sluice::joined(choices));
+      return Exit::usage("--" + std::string(flag.name) + " \"" + word + "\": write one of " + sluice::joined(choices));
     }
   }
   return {};

@@ -4,6 +4,7 @@
 #include <boost/system/result.hpp>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -151,6 +152,7 @@ class Arguments {
   OrExit<void> check(const Flag& flag) const;
 
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
+  std::set<std::string, std::less<>> plain_;  ///< options that were given as plain words
   std::string plain_id_;
   const Command* command_ = nullptr;
   bool help_ = false;

@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/descriptor.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/views/output.hpp"
 
@@ -24,6 +23,19 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::size_t kBufferBytes = 64 * 1024;
+
+// What a signal handler may touch: a lock-free flag and a descriptor.
+std::atomic<int> raised_signal{0};
+std::atomic<int> raised_event{-1};
+
+extern "C" void on_interrupt(int signal) {
+  const int saved = errno;
+  raised_signal = signal;
+  const std::uint64_t one = 1;
+  const auto ignored = ::write(raised_event, &one, sizeof(one));
+  static_cast<void>(ignored);
+  errno = saved;
+}
 
 /// Where somebody handles Ctrl-C, a question ends by it, whichever thread gets the signal, and it is handed on
 /// afterwards. Elsewhere it ends the process as usual.
@@ -123,8 +135,10 @@ bool Console::confirm(std::string_view question) {
   }
   write_all(STDERR_FILENO, visible(question) + " [y/N] ");
   const std::string answer = read_answer(interrupt);
-  if (const int signal = interrupt ? interrupt->signal() : 0; signal != 0) {
-    interrupt.reset();
+  const bool handled = interrupt.has_value();
+  interrupt.reset();
+  // Asked only now: the last one may have come in this moment.
+  if (const int signal = raised_signal; handled && signal != 0) {
     ::raise(signal);
   }
   return answer == "y" || answer == "Y" || answer == "yes";
@@ -154,23 +168,6 @@ TerminalSize terminal_size(int descriptor) {
   }
   return {window.ws_col, window.ws_row};
 }
-
-namespace {
-
-// What a signal handler may touch: a lock-free flag and a descriptor.
-std::atomic<int> raised_signal{0};
-std::atomic<int> raised_event{-1};
-
-extern "C" void on_interrupt(int signal) {
-  const int saved = errno;
-  raised_signal = signal;
-  const std::uint64_t one = 1;
-  const auto ignored = ::write(raised_event, &one, sizeof(one));
-  static_cast<void>(ignored);
-  errno = saved;
-}
-
-}  // namespace
 
 SignalAction::SignalAction(int signal, void (*handler)(int), int flags) : signal_(signal) {
   struct sigaction action {};

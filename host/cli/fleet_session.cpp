@@ -121,8 +121,9 @@ OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
   SLUICE_TRY(opened, QueueSession::open(arguments, QueueSession::Queue::unchecked));
   FleetSession session(std::move(*opened));
   const config::HostConfig& host = session.queues_.host();
-  session.queue_names_ = known_queues(host);
   session.jobs_ = config::load_job_files(host, config::process_environment()).jobs;
+  const auto names = config::queue_names(host, session.jobs_);
+  session.queue_names_.assign(names.begin(), names.end());
   // What is named here need not be known to any file; its hosts may know it all the same.
   std::vector<std::string> boards = session.queue_names_;
   if (const std::string& named = session.queues_.queue(); !named.empty()) {
@@ -330,11 +331,11 @@ OrExit<std::function<operate::AtWork()>> at_work_as_hosts_tell(const QueueSessio
     }
   }
   return std::function<operate::AtWork()>([fleet, queue, found, looked] {
+    static_cast<void>(fleet->fleet().watch(kWatch, fleet->deadline()));
     const auto young = std::exchange(*found, std::nullopt);
     if (young && fleet->clock().steady_now() - looked < kYoungLook) {
       return *young;
     }
-    static_cast<void>(fleet->fleet().watch(kWatch, fleet->deadline()));
     const auto view = fleet->hosts_now();
     return view.has_error() ? operate::AtWork() : at_work_on(queue, *view);
   });

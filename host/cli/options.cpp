@@ -11,7 +11,6 @@
 #include <fstream>
 
 #include "base/text/utf8.hpp"
-#include "config/config.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/cli/words.hpp"
 
@@ -119,7 +118,7 @@ Flag repeated(Flag flag) {
 
 Flag alone(Flag flag) {
   flag.alone = true;
-  flag.filled = !flag.repeated;
+  flag.filled = true;
   return flag;
 }
 
@@ -318,14 +317,17 @@ OrExit<std::string> read_named(const Arguments& arguments, const std::string& op
     bytes.append(piece.data(), static_cast<std::size_t>(file.gcount()));
   }
   if (bytes.size() > kMostBytes) {
-    return Exit::failure(where + ": larger than 64 MiB; no store takes that");
+    return Exit::failure(where + ": larger than 64 MiB");
   }
   if (!file.eof()) {
-    return Exit::failure(where + ": " + std::strerror(errno) +
-                         (name == "-" ? "; for JSON lines on standard input write - alone, for all of it as one body "
-                                        "--" +
-                                            option + " /dev/stdin"
-                                      : ""));
+    std::string why = std::strerror(errno);
+    if (name == "-") {
+      const bool takes_lines = arguments.command() != nullptr && arguments.command()->stdin_operand;
+      why += takes_lines ? "; for JSON lines on standard input write - alone, for all of it as one body --"
+                         : "; for standard input write --";
+      why += option + " /dev/stdin";
+    }
+    return Exit::failure(where + ": " + why);
   }
   return bytes;
 }

@@ -20,7 +20,6 @@ std::vector<Flag> joined(std::vector<Flag> first, const std::vector<Flag>& secon
 std::vector<Flag> without_flag(std::vector<Flag> flags, std::string_view name);
 Flag required(Flag flag);
 Flag repeated(Flag flag);
-/// Of one that is not repeated its word is not empty.
 Flag alone(Flag flag);
 Flag filled(Flag flag);
 Flag one_of(Flag flag);

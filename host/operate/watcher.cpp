@@ -161,8 +161,9 @@ Result<Snapshot> take_look(queue::Operator& queue, const LookRequest& request, c
       for (queue::StoredMessage& record : page->messages) {
         const bool wanted = !request.wanted || request.wanted(record);
         const queue::MessageState state = record.state(look.taken_at);
-        record.message.body = {};
-        record.message.attributes = {};
+        std::string().swap(record.message.body);  // an assignment would keep its memory
+        std::string().swap(record.message.checkpoint);
+        record.message.attributes.clear();
         edge = record.message.sent_at;
         const std::string id = record.message.id;
         look.records.insert_or_assign(id, Sighting{std::move(record), state, wanted});

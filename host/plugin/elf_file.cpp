@@ -31,8 +31,8 @@ constexpr std::uint32_t kAbsolute = R_RISCV_64;
 constexpr unsigned char kByteOrder = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
 constexpr std::uint16_t kSegmentLimit = 1024;
 constexpr std::size_t kNoteLimit = 256;
-/// Bytes of one table; the largest libraries there are stay below it.
-constexpr std::uint64_t kTableLimit = std::uint64_t{32} << 20U;
+/// As kTableLimit, of a table of symbols that is not loaded.
+constexpr std::uint64_t kSymbolsLimit = std::uint64_t{256} << 20U;
 // Packed relative relocations, which elf.h of Debian 12 knows and older ones do not.
 constexpr std::int64_t kRelr = 36;
 constexpr std::int64_t kRelrSize = 35;
@@ -170,8 +170,8 @@ bool ElfFile::read(std::uint64_t offset, void* data, std::uint64_t size) const {
 }
 
 template <typename T>
-std::optional<std::vector<T>> ElfFile::array(std::uint64_t offset, std::uint64_t count) const {
-  if (count > std::min(size_, kTableLimit) / sizeof(T)) {
+std::optional<std::vector<T>> ElfFile::array(std::uint64_t offset, std::uint64_t count, std::uint64_t limit) const {
+  if (count > std::min(size_, limit) / sizeof(T)) {
     return std::nullopt;
   }
   std::vector<T> elements(count);
@@ -229,10 +229,10 @@ std::vector<ElfSymbol> ElfFile::functions() const {
     return functions;
   }
   const Elf64_Shdr& strings = sections_[table->sh_link];
-  auto names = array<char>(strings.sh_offset, strings.sh_size).value_or(std::vector<char>());
+  auto names = array<char>(strings.sh_offset, strings.sh_size, kSymbolsLimit).value_or(std::vector<char>());
   names.push_back('\0');
-  const auto symbols =
-      array<Elf64_Sym>(table->sh_offset, table->sh_size / sizeof(Elf64_Sym)).value_or(std::vector<Elf64_Sym>());
+  const auto symbols = array<Elf64_Sym>(table->sh_offset, table->sh_size / sizeof(Elf64_Sym), kSymbolsLimit)
+                           .value_or(std::vector<Elf64_Sym>());
   for (const Elf64_Sym& symbol : symbols) {
     if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_value != 0 && symbol.st_name < names.size()) {
       functions.push_back({names.data() + symbol.st_name, symbol.st_value, symbol.st_size});

@@ -23,7 +23,7 @@ struct ElfNote {
   std::string content;
 };
 
-/// A symbol of the dynamic symbol table that other files may use. A value.
+/// A symbol that a file names. A value.
 struct ElfSymbol {
   std::string name;
   std::uint64_t address = 0;
@@ -67,12 +67,16 @@ class ElfFile : boost::noncopyable {
   std::optional<std::uint64_t> pointer_at(std::uint64_t address) const;
 
  private:
+  /// Bytes of one table that is loaded; the largest libraries there are stay below it.
+  static constexpr std::uint64_t kTableLimit = std::uint64_t{32} << 20U;
+
   explicit ElfFile(Descriptor file) : file_(std::move(file)) {}
 
   std::optional<std::string> refuse();
   bool read(std::uint64_t offset, void* data, std::uint64_t size) const;
   template <typename T>
-  std::optional<std::vector<T>> array(std::uint64_t offset, std::uint64_t count) const;
+  std::optional<std::vector<T>> array(std::uint64_t offset, std::uint64_t count,
+                                      std::uint64_t limit = kTableLimit) const;
   template <typename T>
   std::vector<T> array_at(std::uint64_t address, std::uint64_t size) const;
   /// Where in the file the byte of that address lies, and how many lie there with it.

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/text/hex.hpp"
+#include "base/text/utf8.hpp"
 #include "host/plugin/plugin_registry.hpp"
 #include "sluice/detail/note.hpp"
 
@@ -16,6 +17,7 @@ constexpr std::uint32_t kDeclarationNote = 1;
 constexpr std::uint32_t kBuildIdNote = 3;
 constexpr std::size_t kTextLimit = std::size_t{64} * 1024;
 constexpr std::size_t kFeatureLimit = 16;
+constexpr std::size_t kFactLimit = 200;  // in a line for a person
 
 // What stands for the functions of a plugin whose file alone is read.
 std::int32_t no_create(const sluice_host* /*host*/, const sluice_option_value* const* /*options*/,
@@ -60,7 +62,9 @@ std::string difference(const sluice_plugin& one, const sluice_plugin& other) {
   const std::vector<std::string> facts = facts_of(one);
   const std::vector<std::string> others = facts_of(other);
   const auto [mine, its] = std::mismatch(facts.begin(), facts.end(), others.begin(), others.end());
-  return mine == facts.end() || its == others.end() ? std::string() : *mine + " and " + *its;
+  // A help may be long.
+  const auto short_of = [](const std::string& fact) { return clean_utf8(fact, kFactLimit); };
+  return mine == facts.end() || its == others.end() ? std::string() : short_of(*mine) + " and " + short_of(*its);
 }
 
 void DeclaredPlugin::add(sluice_handler handler, std::vector<const sluice_option*> options,

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <span>
 
+#include "host/queue/moment.hpp"
 #include "host/work/in_flight_table.hpp"
 
 namespace sluice::work {
@@ -537,7 +538,7 @@ class Workforce {
   /// When a handler counts as stuck that times out at this time; SteadyTime::max(): never.
   SteadyTime stuck_at(const Seat& one, SteadyTime times_out_at) const {
     const Duration grace = settings_.stuck_grace + (one.isolated ? kKillTime : Duration::zero());
-    return times_out_at >= SteadyTime::max() - grace ? SteadyTime::max() : times_out_at + grace;
+    return queue::until(times_out_at, grace);
   }
 
   const Settings& settings() const { return settings_; }

@@ -353,13 +353,13 @@ void FinishedWork::remember(const Task& task, Disposition&& disposition) {
     order_.pop_front();
   }
   const auto [entry, fresh] = remembered_.insert_or_assign(
-      task.message.id, Remembered{task.message.sent_at, task.message.attempt, fingerprint, std::move(disposition)});
+      task.message.id, Remembered{task.message.sent_at, attempts_made(task), fingerprint, std::move(disposition)});
   if (fresh) {
     order_.push_back(entry->first);
   }
 }
 
-std::optional<Disposition> FinishedWork::recognise(const queue::Message& message) {
+std::optional<FinishedWork::Remembered> FinishedWork::recognise(const queue::Message& message) {
   if (remembered_.empty()) {
     return std::nullopt;
   }
@@ -370,13 +370,10 @@ std::optional<Disposition> FinishedWork::recognise(const queue::Message& message
   const Remembered& one = found->second;
   const bool same =
       one.sent_at == message.sent_at && message.attempt >= one.attempt && one.fingerprint == fingerprint_of(message);
-  std::optional<Disposition> disposition;
-  if (same) {
-    disposition = std::move(found->second.disposition);
-  }
+  auto known = same ? std::optional(std::move(found->second)) : std::nullopt;
   order_.erase(std::find(order_.begin(), order_.end(), message.id));
   remembered_.erase(found);
-  return disposition;
+  return known;
 }
 
 void FinishedWork::changed(Task& task) {

@@ -142,6 +142,7 @@ class Task {
   SteadyTime finished_at{};        ///< when it got its disposition
   SteadyTime not_before{};         ///< of the next settle call
   bool finished_here = false;      ///< its disposition is what its handler came to
+  bool not_run = false;            ///< this attempt was not made: the disposition is of one before
   std::uint64_t fingerprint = 0;   ///< of its content, once that is no longer kept
   std::size_t place = 0;           ///< in the table
   std::unique_ptr<KeyHold> key{};  ///< null: it holds none
@@ -251,6 +252,9 @@ class Task {
   bool with_worker_ = false;
   bool runs_on_ = false;
 };
+
+/// As far as the store has counted them; at least one.
+inline std::uint32_t attempts_made(const Task& task) { return task.message.attempt - (task.not_run ? 1 : 0); }
 
 /// What one of a job's queues grants. A value.
 struct QueueLease {
@@ -434,17 +438,16 @@ class FinishedWork {
   void leave(Task& task, bool lost);
   /// A handler has come to an end when its message was no longer its own.
   void remember(const Task& task, Disposition&& disposition);
-  /// What this host has made of the message, unless anybody has changed it since. Forgets it.
-  std::optional<Disposition> recognise(const queue::Message& message);
-
- private:
   struct Remembered {
     WallTime sent_at{};
     std::uint32_t attempt = 0;
     std::uint64_t fingerprint = 0;
     Disposition disposition;
   };
+  /// What this host has made of the message, unless anybody has changed it since. Forgets it.
+  std::optional<Remembered> recognise(const queue::Message& message);
 
+ private:
   std::size_t kept_bytes_ = 0;
   std::unordered_map<std::string, Remembered> remembered_;
   std::deque<std::string> order_;  ///< of remembering, oldest first

@@ -168,7 +168,8 @@ bool Assessor::settles_at_once(Task& task, SteadyTime now, StepEffects& effects)
     effects.about(LogLevel::info,
                   "this host has finished the message before and could not write it; it is not run again",
                   task.message);
-    settler_.add_finished(task, std::move(*known), now);
+    task.not_run = known->attempt < task.message.attempt;
+    settler_.add_finished(task, std::move(known->disposition), now);
     return true;
   }
   const std::uint32_t attempt = task.message.attempt;

@@ -276,7 +276,13 @@ void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime 
   const auto instead = result.wait     ? plugin::OutcomeStatus::snooze
                        : result.reject ? plugin::OutcomeStatus::reject
                                        : plugin::OutcomeStatus::retry;
-  task.disposition = dispose({instead, result.wait, result.error.message()}, task.message.attempt, policy_, random_);
+  plugin::Outcome outcome{instead, result.wait, result.error.message()};
+  const std::uint32_t made = attempts_made(task);
+  if (task.not_run && instead == plugin::OutcomeStatus::retry && !policy_.retry.used_up(made)) {
+    outcome.status = plugin::OutcomeStatus::snooze;
+    outcome.delay = policy_.retry.delay(made, random_);
+  }
+  task.disposition = dispose(outcome, made, policy_, random_);
   ++channel(task).pending;
   if (task.watched) {
     task.watched->outcome = plugin::Outcome{instead, {}, result.error.message()};
@@ -285,7 +291,7 @@ void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime 
   const Ending ending = task.disposition.ending;
   // What waits is warned of by whoever lets it wait.
   effects.about(result.wait ? observe::LogLevel::debug : observe::LogLevel::warn,
-                result.wait                  ? "its effects were refused, and no attempt is counted"
+                ending == Ending::snoozed    ? "its effects were refused, and no attempt is counted"
                 : ending == Ending::retried  ? "its effects were refused, to be retried"
                 : ending == Ending::rejected ? "its effects were refused, the message goes to the DLQ"
                                              : "its effects were refused, the message is discarded",

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <sluice/handler.hpp>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>

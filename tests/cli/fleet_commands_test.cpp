@@ -254,11 +254,11 @@ TEST_F(FleetCommands, RefuseWhatNobodyKnows) {
 TEST_F(FleetCommands, RefuseWrongCommandLines) {
   EXPECT_THAT(refusal({"pause"}, 64), HasSubstr("nothing is named"));
   EXPECT_THAT(refusal({"pause", "mailer", "--job", "mailer"}, 64), HasSubstr("exclude each other"));
-  EXPECT_THAT(refusal({"resume", "mailer", "--all"}, 64), HasSubstr("--all and --name exclude each other"));
+  EXPECT_THAT(refusal({"resume", "mailer", "--all"}, 64), HasSubstr("--all and QUEUE-OR-JOB exclude each other"));
   EXPECT_THAT(refusal({"scale", "mailer"}, 64), HasSubstr("how many?"));
   EXPECT_THAT(refusal({"scale", "mailer", "0"}, 64), HasSubstr("from 1 to 100000"));
   EXPECT_THAT(refusal({"scale", "mailer", "100001"}, 64), HasSubstr("from 1 to 100000"));
-  EXPECT_THAT(refusal({"scale", "mailer", "2", "--reset"}, 64), HasSubstr("--workers and --reset exclude each other"));
+  EXPECT_THAT(refusal({"scale", "mailer", "2", "--reset"}, 64), HasSubstr("N and --reset exclude each other"));
   EXPECT_THAT(refusal({"scale"}, 64), HasSubstr("--job is missing; write `sluice scale JOB N` or --job JOB"));
   EXPECT_THAT(refusal({"log-level"}, 64), HasSubstr("which level?"));
   EXPECT_THAT(refusal({"log-level", "loud"}, 64), HasSubstr("loud"));

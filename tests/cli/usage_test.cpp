@@ -111,14 +111,17 @@ INSTANTIATE_TEST_SUITE_P(
                 "sluice edit: an editor cannot be tried; give --set or --unset with --dry-run"},
         Mistake{
             {"ls", "--queue", "q", "--both", "--dlq"}, 64, "sluice ls: --dlq and --both exclude each other; give one"},
-        Mistake{{"drain", ""}, 64, "sluice drain: --host is empty; leave it out, or name something"},
+        Mistake{{"drain", ""}, 64, "sluice drain: HOST is empty; leave it out, or name something"},
         Mistake{{"log-level", "debug", "--host", ""},
                 64,
                 "sluice log-level: --host is empty; leave it out, or name something"},
-        Mistake{{"running", ""}, 64, "sluice running: --name is empty; leave it out, or name something"},
+        Mistake{{"running", ""}, 64, "sluice running: QUEUE-OR-JOB is empty; leave it out, or name something"},
         Mistake{{"delete", "q", "--all", "--resume", ""},
                 64,
                 "sluice delete: --resume is empty; leave it out, or name something"},
+        Mistake{{"plugin", "validate", "x.so", "--job", ""},
+                64,
+                "sluice plugin validate: --job is empty; leave it out, or name something"},
         Mistake{{"run", "-"}, 64, "sluice run: unexpected word \"-\"; `sluice help run` shows what it takes"}));
 
 INSTANTIATE_TEST_SUITE_P(

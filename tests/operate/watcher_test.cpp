@@ -76,6 +76,18 @@ TEST_F(WatcherTest, TheFirstLookTellsNothing) {
   EXPECT_THAT(fresh.step(std::move(*found)), IsEmpty());
 }
 
+TEST_F(WatcherTest, KeepsNoContentInMemory) {
+  queue::NewMessage message;
+  message.id = "A";
+  message.body = std::string(100'000, 'x');
+  ASSERT_EQ(desk_.send("orders", {&message, 1}, soon()).front().status, queue::SendStatus::sent);
+  request_.content = true;
+  const auto found = take_look(desk_.oper("orders"), request_, clock_, soon());
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->records.size(), 1U);
+  EXPECT_LT(found->records.begin()->second.record.message.body.capacity(), 100U);
+}
+
 TEST_F(WatcherTest, TellsALifeFromSendingToDone) {
   send("A");
   EXPECT_THAT(look(), ElementsAre("arrived A"));

@@ -95,6 +95,17 @@ TEST(QueueShell, DropsWhatContradictsALine) {
               ElementsAre("ls", "--index-name", "j", "--endpoint=http://e", "--queue=t", "--table=t"));
 }
 
+// Options of a command say themselves what they contradict.
+TEST(QueueShell, DropsWhatAnOptionOfALineExcludes) {
+  Dialogue dialogue({{"output", "text"}, {"queue", "orders"}});
+  EXPECT_THAT(dialogue.ran("resume --all"), ElementsAre("resume", "--all", "--output=text"));
+  EXPECT_THAT(dialogue.ran("pause --job mailer"), ElementsAre("pause", "--job", "mailer", "--output=text"));
+  EXPECT_THAT(dialogue.ran("ls --json"), ElementsAre("ls", "--json", "--queue=orders"));
+  dialogue.type("id A-101");
+  EXPECT_THAT(dialogue.ran("try shout.so --data hello"),
+              ElementsAre("try", "shout.so", "--data", "hello", "--output=text", "--queue=orders"));
+}
+
 TEST(QueueShell, SelectsAMessageThatIsThere) {
   Dialogue dialogue;
   EXPECT_EQ(dialogue.shell.prompt(), "sluice orders> ");

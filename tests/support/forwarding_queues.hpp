@@ -18,6 +18,10 @@ class ForwardingQueues : public queue::Queues {
   Result<std::unique_ptr<queue::Source>> open_source(const queue::QueueAddress& address) override {
     return beneath_ ? beneath_->open_source(address) : none();
   }
+  Result<std::unique_ptr<queue::Source>> open_selected(const queue::QueueAddress& address,
+                                                       const queue::Selection& selection) override {
+    return beneath_ ? beneath_->open_selected(address, selection) : open_source(address);
+  }
   Result<std::unique_ptr<queue::Sender>> open_sender(const std::string& queue) override {
     return beneath_ ? beneath_->open_sender(queue) : none();
   }
@@ -26,6 +30,9 @@ class ForwardingQueues : public queue::Queues {
   }
   Result<std::unique_ptr<queue::NoticeBoard>> open_board(const std::string& queue) override {
     return beneath_ ? beneath_->open_board(queue) : none();
+  }
+  Result<std::unique_ptr<queue::IdempotencyKeys>> open_keys(const std::string& queue) override {
+    return beneath_ ? beneath_->open_keys(queue) : none();
   }
   Result<std::unique_ptr<queue::wake::WakePlace>> open_wake_place(const std::string& queue) override {
     return beneath_ ? beneath_->open_wake_place(queue) : none();

@@ -155,7 +155,7 @@ TEST(ValidateCommand, ShowsOddNamesOfFilesAndBoundsOfOptions) {
   folder.write("a\tb", "text");
   EXPECT_THAT(folder.run({"plugin", "validate", "a\tb"}).out_lines().back(), StartsWith("a\\tb: NOT good"));
   EXPECT_THAT(folder.run({"plugin", "validate", "a\tb", "--step-limit", "1ms"}).err,
-              HasSubstr(": write a time from 100ms to 10m"));
+              HasSubstr("--step-limit 1ms: write a time from 100ms to 10m"));
 }
 
 TEST(ValidateCommand, LeavesNothingBehind) {

@@ -122,7 +122,7 @@ TEST(FinishedWork, KnowsAMessageThatComesBackAsItWas) {
   again.attempt = 2;
   const auto known = finished.recognise(again);
   ASSERT_TRUE(known);
-  EXPECT_EQ(known->action, queue::CompletionAction::remove);
+  EXPECT_EQ(known->disposition.action, queue::CompletionAction::remove);
   EXPECT_FALSE(finished.recognise(again)) << "once";
   finish(message);
   again.body = "edited";

@@ -81,6 +81,66 @@ TEST(RefusedEffects, AreDroppedAndTheMessageIsRetriedWithTheReason) {
   EXPECT_EQ(rig.effects.lines.front().detail, "write \"debit\" was refused: it changed 0 rows");
 }
 
+/// Loses what was finished, with its effects, and claims it once more as each of these attempts; it is not run again.
+void come_back(FlowRig& rig, std::initializer_list<std::uint32_t> attempts) {
+  run_to_its_end(rig);
+  for (const std::uint32_t attempt : attempts) {
+    settle(rig, {SettleStatus::lost});
+    ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+    queue::Claimed again = rig.messages(1, attempt);
+    again.deliveries[0].message.id = "m-0";
+    again.deliveries[0].receipt = {"m-0", 5, 0};
+    rig.flow.claimed(std::move(again), rig.now(), rig.effects);
+    ASSERT_EQ(rig.start(0), nullptr);
+  }
+}
+
+TEST(RefusedEffects, OfAnAttemptBeforeCostNoOtherOne) {
+  FlowRig rig(1);
+  come_back(rig, {2});
+  EXPECT_NE(settle(rig, refusal()).effects, nullptr);
+  const auto then = settle(rig, {});
+  EXPECT_EQ(then.action, CompletionAction::release) << "the second attempt has not been made";
+  EXPECT_GT(then.delay, Duration::zero());
+  EXPECT_EQ(then.marks, queue::Marks{0}) << "its handler has returned";
+  EXPECT_EQ(rig.account().snoozed, 1U);
+  EXPECT_EQ(rig.account().ended(), rig.account().claimed);
+}
+
+TEST(RefusedEffects, OfAnAttemptBeforeCostNoOtherOneHoweverOftenItIsLost) {
+  FlowRig rig(1);
+  come_back(rig, {2, 2});
+  settle(rig, refusal());
+  EXPECT_EQ(settle(rig, {}).action, CompletionAction::release);
+}
+
+TEST(RefusedEffects, OfAMessageThatIsKeptAreItsFailureWhenNoAttemptIsLeft) {
+  config::JobConfig job = FlowRig::job();
+  job.dead_letter = config::DeadLetterPolicy::keep;
+  FlowRig rig(1, FlowRig::settings(), job);
+  come_back(rig, {job.retry.max_attempts + 1});
+  settle(rig, refusal());
+  const auto then = settle(rig, {});
+  EXPECT_EQ(then.action, CompletionAction::retry);
+  EXPECT_EQ(then.failure.error, "write \"debit\" was refused: it changed 0 rows");
+}
+
+TEST(RefusedEffects, OfAnAttemptThatWasGivenBackCostThatOne) {
+  FlowRig rig(1);
+  come_back(rig, {1});
+  settle(rig, refusal());
+  EXPECT_EQ(settle(rig, {}).action, CompletionAction::retry);
+}
+
+TEST(RefusedEffects, OfTheLastAttemptThatWasMadeGoToTheDlq) {
+  FlowRig rig(1);
+  come_back(rig, {FlowRig::job().retry.max_attempts + 1});
+  settle(rig, refusal());
+  const auto then = settle(rig, {});
+  EXPECT_EQ(then.action, CompletionAction::dead_letter);
+  EXPECT_EQ(then.failure.attempts, FlowRig::job().retry.max_attempts);
+}
+
 TEST(RefusedEffects, WaitWithoutAnAttemptWhereTheStoreSaysSo) {
   FlowRig rig(1);
   run_to_its_end(rig);

@@ -124,7 +124,7 @@ class Editing {
 
   /// Saves the text for its author, and says where.
   std::string keep(const std::string& why) {
-    static_cast<void>(folder_.release());  // which would take it away
+    folder_->keep();
     return why + "; your text is in " + path_;
   }
 
@@ -145,7 +145,7 @@ class Editing {
   const queue::StoredMessage& message_;
   std::string document_;
   std::string command_;
-  std::unique_ptr<TemporaryFolder> folder_;  ///< null once it is kept
+  std::unique_ptr<TemporaryFolder> folder_;
   std::string path_;
 };
 

@@ -205,11 +205,11 @@ Exit import_queue(const Arguments& arguments, Console& console) {
   if (arguments.has("file") == arguments.reads_stdin()) {
     return Exit::usage("where are the records? give --file FILE, or - for standard input");
   }
-  SLUICE_TRY(file, arguments.has("file") ? open_named(arguments, "file") : Descriptor(::dup(STDIN_FILENO)));
+  SLUICE_TRY(file, arguments.has("file") ? open_named(arguments, "file") : Descriptor());
   SLUICE_TRY(session, QueueSession::open(arguments));
   session->oper().begin({.what = "import into queue " + session->queue(), .reason = arguments.get("reason")});
   ImportRun run(*session, arguments.get("on-error") == "continue", arguments.has("keep-leases"), console);
-  Exit exit = run.run(file->get());
+  Exit exit = run.run(file->open() ? file->get() : STDIN_FILENO);
   session->finish_deed({run.counts().imported, run.counts().existing, run.counts().refused}, run.stopped_by());
   report(run, session->queue(), console);
   if (const auto cost = session->cost()) {

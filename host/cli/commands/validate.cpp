@@ -154,7 +154,7 @@ std::vector<Command> validate_commands() {
           {required(alone({"file", "FILE", "the plugin, as the plain word FILE"})),
            {"handler", "NAME", "this one alone [default: all of them; with --job the job's]"},
            against("job", {"options", "FILE", "the handler's options, as TOML, as they stand below [job.options]"}),
-           {"job", "FILE", "a job file, for its handler and its options"},
+           filled({"job", "FILE", "a job file, for its handler and its options"}),
            {"seed", "N", "repeat the run that had this seed [default: another one each time]"},
            {"strict", {}, "warnings fail too"},
            {"step-limit", "TIME", "what a call or any other step may take [default: 10s]"}},

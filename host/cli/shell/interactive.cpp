@@ -34,19 +34,21 @@ extern "C" void on_shell_interrupt(int) {
 
 bool on_terminal() { return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1; }
 
-/// Reads lines and gives them to the shell until either ends.
-void converse(Shell& shell, LineSource& lines, const std::optional<HistoryFile>& history, Console& console) {
+/// Reads lines and gives them to the shell until either ends. False: some were passed over.
+bool converse(Shell& shell, LineSource& lines, const std::optional<HistoryFile>& history, Console& console) {
   const ShellOutput output{.out = [&console](std::string_view text) { console.out(text); },
                            .note = [&console](std::string_view line) { console.note(line); }};
+  bool whole = true;
   while (console.writable()) {
     console.flush();
     const TypedLine typed = lines.read(shell.prompt());
     interrupt_seen = false;  // it was about the line
     if (typed.kind == TypedLine::Kind::end) {
-      return;
+      break;
     }
     if (typed.kind == TypedLine::Kind::too_long) {
       console.note("a line is longer than a mebibyte and was passed over; send long content with --file");
+      whole = false;
     }
     if (typed.kind != TypedLine::Kind::text) {
       continue;
@@ -60,9 +62,10 @@ void converse(Shell& shell, LineSource& lines, const std::optional<HistoryFile>&
     const Shell::Next next = shell.step(typed.text, output);
     interrupt_seen = false;  // it was about the command
     if (next == Shell::Next::end) {
-      return;
+      break;
     }
   }
+  return whole;
 }
 
 std::unique_ptr<LineSource> terminal_lines(Shell& shell, const std::optional<HistoryFile>& history) {
@@ -70,8 +73,9 @@ std::unique_ptr<LineSource> terminal_lines(Shell& shell, const std::optional<His
                             .complete = [&shell](std::string_view before) { return shell.complete(before); }});
 }
 
-/// The whole dialogue. Where there is no terminal, `shows_prompts` says whether prompts are part of the output.
-void hold(Shell& shell, const char* history_name, bool shows_prompts, Console& console) {
+/// The whole dialogue. Where there is no terminal, `shows_prompts` says whether prompts are part of the output. False:
+/// lines were passed over.
+bool hold(Shell& shell, const char* history_name, bool shows_prompts, Console& console) {
   std::optional<HistoryFile> history;
   std::unique_ptr<LineSource> lines;
   // Ctrl-C ends what a command does and not the shell; a second one, while the command still runs, ends the shell.
@@ -94,9 +98,10 @@ void hold(Shell& shell, const char* history_name, bool shows_prompts, Console& c
       }
     });
   }
-  converse(shell, *lines, history, console);
+  const bool whole = converse(shell, *lines, history, console);
   console.out(shell.farewell());
   console.flush();
+  return whole;
 }
 
 RememberedOptions remembered(const Arguments& arguments) {
@@ -161,9 +166,9 @@ Exit run_shell(const Arguments& arguments, Console& console) {
   };
   QueueShell shell(std::move(options),
                    {.run = run, .try_open = try_open, .queues = [&queues] { return queues; }, .ids = first_ids});
-  hold(shell, "history", false, console);
+  const bool whole = hold(shell, "history", false, console);
   // Who typed has seen what failed; a script has to be told.
-  return Exit::silent(on_terminal() ? kExitOk : shell.last_failure());
+  return Exit::silent(on_terminal() ? kExitOk : whole || shell.last_failure() != 0 ? shell.last_failure() : kExitUsage);
 }
 
 Exit run_dynamomq_shell(const Arguments& arguments, Console& console) {
@@ -181,7 +186,7 @@ Exit run_dynamomq_shell(const Arguments& arguments, Console& console) {
   }
   DynamoMqOperations operations(*session);
   DynamoMqShell shell(operations, session->clock(), std::move(surroundings));
-  hold(shell, "dynamomq_history", true, console);
+  static_cast<void>(hold(shell, "dynamomq_history", true, console));
   return Exit::ok();
 }
 

@@ -76,6 +76,17 @@ bool agrees(std::string_view name, const Words& words) {
   return name != "queue" || (!names_file && !names_table);
 }
 
+/// Something that was typed excludes this option.
+bool is_excluded(const Flag& flag, const Command& command, const Words& typed) {
+  const auto excludes = [](const Flag& one, const Flag& other) {
+    const Words against = split(one.against, '|');
+    return std::find(against.begin(), against.end(), other.name) != against.end();
+  };
+  return std::any_of(command.flags.begin(), command.flags.end(), [&](const Flag& other) {
+    return (excludes(flag, other) || excludes(other, flag)) && gives(typed, other);
+  });
+}
+
 /// Whether a line names its queue as a plain word.
 bool names_queue(const Command& command, const Words& words, const Words& queues) {
   Words plain = plain_words(command, words);
@@ -118,8 +129,9 @@ std::string help_text() {
       "The options that this shell was started with, the queue and the selected message\n"
       "are added to each command that takes them and does not name its own.\n\nIn this shell:\n";
   for (const OwnWord& own : kOwnWords) {
-    text += "  " + std::string(own.usage) + std::string(kColumn - 2 - own.usage.size(), ' ') +
-            std::string(own.summary) + "\n";
+    std::string row = "  " + std::string(own.usage);
+    row.resize(std::max(row.size() + 1, kColumn), ' ');
+    text += row + std::string(own.summary) + "\n";
   }
   return text + listed_commands(can_be_typed);
 }
@@ -266,13 +278,14 @@ QueueShell::Words QueueShell::with_remembered(const Command& command, Words word
   const bool queue_named = names_queue(command, typed, surroundings_.queues());
   for (const auto& [name, value] : options_) {
     const Flag* flag = command.flag(name);
-    if (flag != nullptr && !gives(typed, *flag) && agrees(name, typed) && !(name == "queue" && queue_named)) {
+    if (flag != nullptr && !gives(typed, *flag) && agrees(name, typed) && !is_excluded(*flag, command, typed) &&
+        !(name == "queue" && queue_named)) {
       words.push_back("--" + name + "=" + value);
     }
   }
   const Flag* id = command.flag("id");
   if (id != nullptr && plain_ids(command, typed).empty() && !selected_.empty() && !gives(typed, *id) &&
-      !gives_any(typed, kSelectors) && !is_one_of(command.name, kOwnIds)) {
+      !gives_any(typed, kSelectors) && !is_one_of(command.name, kOwnIds) && !is_excluded(*id, command, typed)) {
     words.push_back("--id=" + selected_);
   }
   return words;

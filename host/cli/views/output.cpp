@@ -12,6 +12,7 @@
 #include "base/text/lower_case.hpp"
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
+#include "host/cli/words.hpp"
 
 namespace sluice::cli {
 
@@ -186,15 +187,7 @@ std::string facts_of(const operate::Row& row, bool colours, Colour titles) {
   return table.take();
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
+std::vector<std::string> lines_of(const std::string& text) { return split(text, '\n'); }
 
 TextTable::TextTable(const std::vector<Column>& columns, Screen screen) : view_{.screen = screen} {
   set_columns(columns);

@@ -188,12 +188,15 @@ std::vector<Candidate> HalfBacklog::take_beside_others(const Pick& wanted, table
     }
     return leave;
   };
-  buffer_.take_if(buffer_.size(), left);
+  const bool knows_peers = contention_.knows_peers(now.steady);
+  if (knows_peers) {
+    buffer_.take_if(buffer_.size(), left);
+  }
   if (wanted.suspects && !buffer_.empty() && buffer_.front()->suspect()) {
     return take(wanted);
   }
   std::vector<Candidate> picked;
-  if (contention_.knows_peers(now.steady)) {
+  if (knows_peers) {
     picked = buffer_.take_if(wanted.count, [&](const Candidate& c) SLUICE_REQUIRES(mutex_) {
       return !c.suspect() && contention_.comes_first(c.id, now.steady);
     });

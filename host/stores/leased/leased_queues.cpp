@@ -28,8 +28,9 @@ table::QueueTable locate(const LeasedOptions& options, const std::string& queue)
 }
 
 /// How hosts and producers name a half of a queue to each other: many queues lie in one table.
+std::string bell_of_name(const std::string& table, const std::string& half) { return table + "/" + half; }
 std::string bell_of(const table::QueueTable& place, Half half) {
-  return place.table + "/" + owned::half_name({place.queue, half});
+  return bell_of_name(place.table, owned::half_name({place.queue, half}));
 }
 
 // A heartbeat says nothing of when the next one comes; a third of the lease is usual, and a lease is what it may take.
@@ -41,7 +42,7 @@ std::optional<wake::Announcement> announcement_of(const std::string& table, cons
   wake::Announcement told{
       .host = beat.host, .address = wake::text_of(*address), .queues = {}, .at = *beat.written_at, .every = beat.lease};
   for (const std::string& half : beat.works_on) {
-    std::string bell = table + "/" + half;
+    std::string bell = bell_of_name(table, half);
     if (bell.size() <= wake::kMostNameBytes) {
       told.queues.push_back(std::move(bell));
     }

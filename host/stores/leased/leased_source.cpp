@@ -345,13 +345,16 @@ class DirectClaimer {
   }
 
   Delivery deliver(const owned::Entry& one, const ClaimRequest& request, table::Moment now, WallTime until) {
-    owned::Out out = out_of(item_of(one));
-    core::apply(core::claim(one.state, {now.wall, until, request.counts}), out.state);
-    out.state.checkpoint.clear();  // it is on the delivery, and nothing asks for it here
-    out.counted = true;
     Delivery delivery;
     delivery.suspect = one.state.is_suspect();
     delivery.message = decode_record(item_of(one), half_).message;
+    owned::Out out{.spot = one.spot(),
+                   .id = delivery.message.id,
+                   .holds_group = one.holds_group,
+                   .state = one.state,
+                   .counted = true};
+    core::apply(core::claim(one.state, {now.wall, until, request.counts}), out.state);
+    out.state.checkpoint.clear();  // it is on the delivery, and nothing asks for it here
     delivery.message.attempt = out.state.receives;
     delivery.receipt = {out.id, out.state.version, mark_of(one.sort)};
     delivery.leased_until = table::until(now.steady, request.visibility);

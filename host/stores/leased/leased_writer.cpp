@@ -50,8 +50,10 @@ std::vector<RecordWrite> companions_of(const table::QueueTable& table, const own
 
 // What an end comes to. The receive count is named where the record has another one.
 core::StateChange end_of(const Completion& completion, const owned::Out& out, WallTime now) {
-  core::MessageState state = out.state;
-  state.receives += out.counted ? 0 : 1;
+  core::MessageState state{.half = out.state.half, .receives = out.state.receives + (out.counted ? 0 : 1)};
+  if (!completion.failure.empty()) {
+    state.failure = out.state.failure;
+  }
   core::StateChange change = core::end(completion, state, now);
   if (completion.action != CompletionAction::keep) {
     change.receives = change.receives.value_or(state.receives);
@@ -66,6 +68,7 @@ core::StateChange end_of(const Completion& completion, const owned::Out& out, Wa
 
 owned::Out out_of(const dynamo::Item& item) {
   Candidate record = Candidate::of(item);
+  record.state.checkpoint.clear();  // whoever has the message has it
   const bool counted = record.state.received_at.has_value();
   return {.spot = {record.shard, std::move(record.place.sort)},
           .id = std::move(record.id),

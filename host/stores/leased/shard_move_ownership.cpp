@@ -177,6 +177,7 @@ class MovedHalf final : public owned::ShardHolder {
       for (dynamo::Item& item : page->items) {
         if (owned::Found one = found_of(std::move(item)); one.odd.empty()) {
           orphaned.saw(one.sort);
+          one.record.reset();  // where it lies and what it says of itself is all that is asked
           read.push_back(std::move(one));
         }
       }

@@ -100,7 +100,6 @@ std::optional<Shards> TableOwnership::numbers_of(const QueueAddress& half, const
     }
     item = std::move(found->item);
   }
-  const table::QueueTable place{half.queue, table_, {}, {}};
   const auto told = shards.learn(item);
   if (!told) {
     remarks_.say("table '" + table_ + "': the item '" + std::string(kShardsKey) + "' in partition '" +
@@ -111,6 +110,7 @@ std::optional<Shards> TableOwnership::numbers_of(const QueueAddress& half, const
   }
   Shards numbers = *told;
   if (item.empty()) {
+    const table::QueueTable place{half.queue, table_, {}, {}};
     numbers.most_ever = std::max(numbers.most_ever, page.beyond());
     const auto written = write_numbers(client_, place, item, numbers, deadline);
     if (written) {

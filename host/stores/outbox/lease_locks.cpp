@@ -36,10 +36,11 @@ class LeaseLocks final : public LockSession {
       for (const auto& [bucket, lease] : held_) {
         held.push_back({bucket, lease});
       }
+      // First what tells the others most, for little time is left: in SQL, buckets of nobody are free.
+      book_->bury(std::span(&self_, 1), soon);  // otherwise the others do
       if (!held.empty()) {
         (void)book_->change_hands(held, 0, soon);  // otherwise they go with the lease
       }
-      book_->bury(std::span(&self_, 1), soon);  // otherwise the others do
     }
   }
 

@@ -88,7 +88,9 @@ class SourceRows {
         clock_(clock),
         random_(random),
         events_(std::move(events)),
-        scheduler_(line_settings(options, selection)) {}
+        scheduler_(line_settings(options, selection)) {
+    SLUICE_ASSERT(wake_.descriptor() >= 0);
+  }
   ~SourceRows() { stop(); }
 
   /// Makes the thread. Called at most once.

@@ -194,7 +194,9 @@ std::vector<Row> RowScheduler::take(std::size_t max, std::size_t bytes) {
 void RowScheduler::release(const RowKey& key, const Fate& fate, SteadyTime now) {
   const SteadyTime until = now + fate.wait;
   sweep_by(until);
-  if (released_.size() < settings_.closed_groups || released_.contains(key)) {
+  // Of what the database says itself there may be half, so that it leaves room for what only we know.
+  const std::size_t most = fate.stored ? settings_.closed_groups : 2 * settings_.closed_groups;
+  if (released_.size() < most || released_.contains(key)) {
     released_[key] = {until, !fate.stored};
   }
 }

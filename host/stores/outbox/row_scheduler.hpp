@@ -180,7 +180,7 @@ class RowScheduler {
   std::size_t row_bytes_ = 0;
   std::set<RowKey> ready_;  ///< of rows_: may go out now
   std::unordered_map<RowKey, Out, RowKeyHash> out_;
-  /// Rows without a group that wait, of which no page may tell; as many as there may be closed groups.
+  /// Rows without a group that wait, of which no page may tell; at most twice as many as there may be closed groups.
   std::unordered_map<RowKey, Released, RowKeyHash> released_;
   Lines lines_;
   std::size_t closed_ = 0;

@@ -174,9 +174,9 @@ std::optional<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& l
     }
     const auto before = records_.find(place->second);
     auto delivery = suspect_.bind(place->second).only([&] { return read_delivery(suspect_, lease); });
+    // Also where there is no record to it: each round takes one away.
     ready_.take(range, *place);
     if (!delivery || !before) {
-      // Also where there is no record to it: each round takes one away.
       set_aside(place->second, lease.now);
       continue;
     }

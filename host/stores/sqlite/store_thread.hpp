@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
 #include "base/signal_block.hpp"
+#include "host/queue/moment.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -53,9 +54,6 @@ class StoreThread {
 /// The machine's monotonic clock, by which threads wait; a store's own clock is injected and may stand still.
 inline SteadyTime machine_now() { return std::chrono::time_point_cast<Duration>(std::chrono::steady_clock::now()); }
 /// That time plus `span`, or never.
-inline SteadyTime machine_after(Duration span) {
-  const SteadyTime now = machine_now();
-  return span > SteadyTime::max() - now ? SteadyTime::max() : now + span;
-}
+inline SteadyTime machine_after(Duration span) { return queue::until(machine_now(), span); }
 
 }  // namespace sluice::queue::sqlite

@@ -97,6 +97,9 @@ class BoundedFunctions {
 class UserStatements {
  public:
   explicit UserStatements(Connection& connection) : connection_(connection) {}
+  // SQLite is given its address.
+  UserStatements(const UserStatements&) = delete;
+  UserStatements& operator=(const UserStatements&) = delete;
 
   /// Why a statement was refused.
   struct Refusal {

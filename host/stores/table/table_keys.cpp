@@ -172,11 +172,12 @@ class TableKeys final : public IdempotencyKeys {
     if (!cursor.empty()) {
       scan.exclusive_start_key = scope_.names.key(cursor);
     }
+    const WallTime now = parts_.clock.wall_now();
     KeyPage page;
     while (page.keys.size() < limit) {
       SLUICE_TRY(read, checked(place_, parts_.client.scan(scan, deadline)));
       for (const auto& item : read->items) {
-        auto key = valid_key(item);
+        auto key = valid_key(item, now);
         if (!key) {
           continue;
         }
@@ -197,7 +198,7 @@ class TableKeys final : public IdempotencyKeys {
     const dynamo::GetItemRequest request{
         .table = place_.table, .key = key_item_key(job, key, scope_), .consistent = true};
     SLUICE_TRY(found, checked(place_, parts_.client.get_item(request, deadline)));
-    return valid_key(found->item);
+    return valid_key(found->item, parts_.clock.wall_now());
   }
 
   Result<bool> forget(const std::string& job, const std::string& key, Deadline deadline) override {
@@ -205,15 +206,15 @@ class TableKeys final : public IdempotencyKeys {
         .kind = dynamo::ItemWrite::Kind::remove, .table = place_.table, .item = key_item_key(job, key, scope_)};
     request.returning = true;
     SLUICE_TRY(gone, checked(place_, parts_.client.write(request, deadline)));
-    return valid_key(gone->item).has_value();
+    return valid_key(gone->item, parts_.clock.wall_now()).has_value();
   }
 
  private:
   using Indices = std::vector<std::size_t>;
 
-  std::optional<StoredKey> valid_key(const dynamo::Item& item) const {
+  std::optional<StoredKey> valid_key(const dynamo::Item& item, WallTime now) const {
     auto key = read_key_item(item, scope_);
-    return key && !core::is_void(*key, parts_.clock.wall_now()) ? std::move(key) : std::nullopt;
+    return key && !core::is_void(*key, now) ? std::move(key) : std::nullopt;
   }
   /// Answers by what stands there, with one read. What cannot be read, or what a lost write may still change, has
   /// failed.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <regex>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/guard.hpp"
@@ -57,7 +57,13 @@ constexpr Duration kTokenLife = std::chrono::minutes(9);
 
 // As the end of an ARN: what follows is no part of a name.
 bool names_table(const std::string& text, const std::string& table) {
-  return std::regex_search(text, std::regex(":table/" + table + "(?![A-Za-z0-9_.-])"));
+  constexpr std::string_view kOfNames = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+  const std::string name = ":table/" + table;
+  std::size_t at = text.find(name);
+  while (at != std::string::npos && text.find_first_of(kOfNames, at + name.size()) == at + name.size()) {
+    at = text.find(name, at + 1);
+  }
+  return at != std::string::npos;
 }
 
 TransactionOutcome refusal(SettleResult result) {

@@ -83,6 +83,14 @@ TEST(Profiles, ReadBothFilesAndPreferTheCredentials) {
   EXPECT_EQ(profiles->profile("none"), nullptr);
 }
 
+TEST(Profiles, AnEmptySectionOfTheCredentialsIsAProfile) {
+  const auto profiles = Profiles::parse("", "[empty]\n[full]\naws_access_key_id=o\n");
+  ASSERT_TRUE(profiles);
+  ASSERT_NE(profiles->profile("empty"), nullptr);
+  EXPECT_TRUE(profiles->profile("empty")->empty());
+  EXPECT_NE(profiles->profile("full"), nullptr);
+}
+
 TEST(Profiles, PreferTheProfileFormOfDefault) {
   const auto profiles = Profiles::parse("[profile default]\nregion=right\n[default]\nregion=wrong\nextra=1\n", "");
   ASSERT_TRUE(profiles);

@@ -381,6 +381,18 @@ TEST_F(DynamoEffects, ATableThatTheRoleMayNotWriteIsNamed) {
                                     HasSubstr("dynamodb:PutItem"), HasSubstr("let the role write table locked")));
 }
 
+TEST_F(DynamoEffects, ANameWithAPointIsNoPattern) {
+  ItemWrite dotted = add("alice");
+  dotted.table = "l.cked";
+  ItemWrite locked = add("bob");
+  locked.table = "locked";
+  host().faults().choose([](const std::string& operation, const std::string&) {
+    return operation == "TransactWriteItems" ? HttpFault::deny_locked : HttpFault::none;
+  });
+  const auto result = settle_one(with(claim_one(), {dotted, locked}));
+  EXPECT_THAT(result.error.message(), HasSubstr("let the role write table locked"));
+}
+
 TEST_F(DynamoEffects, WhatTheRoleMayNotDoAtAllIsAFailureOfTheJob) {
   const Completion completion = with(claim_one(), {add("alice")});
   host().faults().choose([](const std::string& operation, const std::string&) {

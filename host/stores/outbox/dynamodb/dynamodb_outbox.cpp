@@ -454,8 +454,9 @@ class DynamoDbAdmin final : public AdminSession {
     }
     const auto remark = [&](const std::string& text) { findings.push_back({false, ErrorCode::invalid, where + text}); };
     std::string unknown = joined(found->unknown);
-    const bool more = found->more || unknown.size() > kMostNamed;
-    unknown.resize(std::min(unknown.size(), unknown.find(',', kMostNamed)));
+    const std::size_t end = unknown.find(',', kMostNamed);
+    const bool more = found->more || end != std::string::npos;
+    unknown.resize(std::min(unknown.size(), end));
     if (!unknown.empty()) {
       remark(
           "rows in buckets " + unknown + (more ? " and others" : "") +

@@ -294,7 +294,10 @@ class MysqlConnection final : public SqlConnection {
   /// Waits for `wake` or the deadline.
   Result<std::vector<std::string>> wait(int wake, Deadline deadline) override {
     pollfd watched{wake, POLLIN, 0};
-    (void)poll_until(std::span(&watched, 1), clock_, deadline);
+    const auto ready = poll_until(std::span(&watched, 1), clock_, deadline);
+    if (!ready && ready.error().code() != ErrorCode::timeout) {
+      return ready.error();
+    }
     return std::vector<std::string>();
   }
 

@@ -328,7 +328,11 @@ class PostgresConnection final : public SqlConnection {
         return payloads;
       }
       std::array<pollfd, 2> watched{{{PQsocket(connection_), POLLIN, 0}, {wake, POLLIN, 0}}};
-      if (!poll_until(watched, kClock, deadline) || watched[1].revents != 0) {
+      const auto ready = poll_until(watched, kClock, deadline);
+      if (!ready && ready.error().code() != ErrorCode::timeout) {
+        return ready.error();
+      }
+      if (!ready || watched[1].revents != 0) {
         return payloads;
       }
     }
@@ -423,7 +427,7 @@ class PostgresConnection final : public SqlConnection {
     return {deadline.passed(kClock.steady_now()) ? ErrorCode::timeout : ErrorCode::unavailable, error.message()};
   }
 
-  /// False: the deadline has passed.
+  /// False: the deadline has passed, or the system cannot wait.
   bool await(short events, Deadline deadline) const {
     pollfd watched{PQsocket(connection_), events, 0};
     return poll_until(std::span(&watched, 1), kClock, deadline).has_value();

@@ -154,16 +154,13 @@ class SqlTable {
 
   /// What the column of ids is compared with.
   std::string id(const RowKey& key) const;
+  std::string id(const RowEdit& edit) const { return id(edit.key); }
   /// "17,18"
   template <typename Rows>
   std::string ids(const Rows& rows) const {
     std::string list;
     for (const auto& row : rows) {
-      if constexpr (std::is_same_v<decltype(row), const RowEdit&>) {
-        list += (list.empty() ? "" : ",") + id(row.key);
-      } else {
-        list += (list.empty() ? "" : ",") + id(row);
-      }
+      list += (list.empty() ? "" : ",") + id(row);
     }
     return list;
   }

@@ -281,12 +281,11 @@ std::string SqlTable::update(std::span<const RowEdit> edits, const std::string& 
   std::string list;
   for (std::size_t column = 0; column < of_each.front().size(); ++column) {
     const auto& [name, first] = of_each.front()[column];
+    const bool alike = std::all_of(of_each.begin(), of_each.end(),
+                                   [column, &first = first](const auto& one) { return one.at(column).value == first; });
     std::string cases;
-    bool alike = true;
-    for (std::size_t i = 0; i < edits.size(); ++i) {
-      const std::string& value = of_each[i].at(column).value;
-      alike = alike && value == first;
-      cases += " WHEN " + id(edits[i].key) + " THEN " + value;
+    for (std::size_t i = 0; !alike && i < edits.size(); ++i) {
+      cases += " WHEN " + id(edits[i].key) + " THEN " + of_each[i].at(column).value;
     }
     list += (list.empty() ? "" : ", ") + name + " = " + (alike ? first : sql("CASE @ID@1 END", {cases}));
   }

@@ -274,7 +274,10 @@ class SshTunnel final {
     if (listener_.open()) {
       return {};
     }
-    SLUICE_TRY(folder, TemporaryFolder::make("sluice-ssh"));
+    auto folder = TemporaryFolder::make("sluice-ssh");
+    if (!folder) {  // not what the database refuses, and a full disk passes
+      return Error(ErrorCode::unavailable, folder.error().message());
+    }
     const std::string path = (*folder)->path() + "/.s.PGSQL." + std::to_string(settings_.target_port);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;

@@ -32,7 +32,7 @@ inline std::string plain_number(std::string_view text) {
   const std::size_t sign = negative || text.starts_with('+') ? 1 : 0;
   const std::string_view mantissa = text.substr(sign, e - sign);
   std::string_view exponent = text.substr(std::min(e + 1, text.size()));
-  exponent.remove_prefix(exponent.starts_with('+') ? 1 : 0);
+  exponent.remove_prefix(exponent.starts_with('+') && !exponent.starts_with("+-") ? 1 : 0);
   int shift = 0;
   const auto read = std::from_chars(exponent.data(), exponent.data() + exponent.size(), shift);
   if (!exponent.empty() && (read.ec != std::errc() || read.ptr != exponent.data() + exponent.size())) {

@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/abi.h"
-
 #ifndef __cpp_lib_to_chars
 #include <locale>
 #include <sstream>
