@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/descriptor.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/views/output.hpp"
 
