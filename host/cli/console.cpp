@@ -192,7 +192,7 @@ InterruptFlag::~InterruptFlag() {
   ::close(raised_event.exchange(-1));
 }
 
-int InterruptFlag::signal() const { return raised_signal; }
+bool InterruptFlag::raised() const { return raised_signal != 0; }
 
 bool InterruptFlag::wait(Duration time) const {
   constexpr std::int64_t kLongest = 3'600'000;

@@ -104,9 +104,7 @@ class InterruptFlag {
   InterruptFlag(const InterruptFlag&) = delete;
   InterruptFlag& operator=(const InterruptFlag&) = delete;
 
-  bool raised() const { return signal() != 0; }
-  /// The signal that raised it; 0: none.
-  int signal() const;
+  bool raised() const;
   /// Waits so long; false at once when the flag is raised.
   bool wait(Duration time) const;
   /// Becomes readable when the flag is raised, for poll(2).

@@ -155,10 +155,7 @@ class DynamoDbReader final : public ReadSession {
 
   Result<ReadSession::News> wait(int wake, Deadline deadline) override {
     pollfd watched{.fd = wake, .events = POLLIN, .revents = 0};
-    const auto waited = poll_until(std::span(&watched, 1), place_.clock(), deadline);
-    if (!waited && waited.error().code() != ErrorCode::timeout) {
-      return waited.error();
-    }
+    SLUICE_PASS_ON(wait_until(std::span(&watched, 1), place_.clock(), deadline));
     return News::none;
   }
 

@@ -294,10 +294,7 @@ class MysqlConnection final : public SqlConnection {
   /// Waits for `wake` or the deadline.
   Result<std::vector<std::string>> wait(int wake, Deadline deadline) override {
     pollfd watched{wake, POLLIN, 0};
-    const auto ready = poll_until(std::span(&watched, 1), clock_, deadline);
-    if (!ready && ready.error().code() != ErrorCode::timeout) {
-      return ready.error();
-    }
+    SLUICE_PASS_ON(wait_until(std::span(&watched, 1), clock_, deadline));
     return std::vector<std::string>();
   }
 

@@ -53,6 +53,11 @@ Result<void> poll_until(std::span<pollfd> watched, const Clock& clock, Deadline 
   }
 }
 
+Result<void> wait_until(std::span<pollfd> watched, const Clock& clock, Deadline deadline) {
+  auto ready = poll_until(watched, clock, deadline);
+  return ready || ready.error().code() != ErrorCode::timeout ? ready : Result<void>();
+}
+
 Result<Descriptor> connect_tcp(const std::string& host, std::uint32_t port, int wake, const Clock& clock,
                                Deadline deadline) {
   addrinfo wanted{};

@@ -328,11 +328,8 @@ class PostgresConnection final : public SqlConnection {
         return payloads;
       }
       std::array<pollfd, 2> watched{{{PQsocket(connection_), POLLIN, 0}, {wake, POLLIN, 0}}};
-      const auto ready = poll_until(watched, kClock, deadline);
-      if (!ready && ready.error().code() != ErrorCode::timeout) {
-        return ready.error();
-      }
-      if (!ready || watched[1].revents != 0) {
+      SLUICE_PASS_ON(wait_until(watched, kClock, deadline));
+      if (watched[0].revents == 0 || watched[1].revents != 0) {
         return payloads;
       }
     }
