@@ -288,10 +288,10 @@ HalfBacklog::Sight HalfBacklog::absorb_candidate(Candidate candidate, table::Mom
   }
   const bool sorted_in_future = candidate.sort_key > due_bound(now.wall);
   if (lease == nullptr && candidate.due(now.wall)) {
-    const Candidate* gone = removed_.find(candidate.id);
+    const Candidate* gone = gone_.find(candidate.id);
     if (gone != nullptr && !gone->due(now.wall) && gone->sort_key == candidate.sort_key &&
-        gone->nonce == candidate.nonce) {
-      return {};  // not so a new message of the same id
+        gone->nonce == candidate.nonce && candidate.version.number <= gone->version.number) {
+      return {.hidden = false, .future = false, .due = gone->due_at()};  // not so a new message of the same id
     }
     if (const auto late = late_.find(candidate.id); late != late_.end() && late->second.contains(candidate.nonce)) {
       candidate.never_arrived();
@@ -354,6 +354,7 @@ void HalfBacklog::lost(const std::vector<Candidate>& candidates, table::Moment n
   }
   for (const auto& candidate : candidates) {
     scanner_.expect(candidate.sort_key, now.wall);
+    supersede(candidate, now.wall);
   }
 }
 
@@ -392,13 +393,16 @@ std::optional<std::string> HalfBacklog::sent_at_of(const Receipt& receipt) const
 
 void HalfBacklog::removed(const std::string& id, WallTime now) {
   const MutexLock lock(mutex_);
-  removed_.take_due(now, LeaseIndex::kCapacity);
   if (const Candidate* lease = leases_.find(id)) {
-    Candidate gone = *lease;
-    gone.invisible_until = now + kIndexDelay;
-    removed_.put(std::move(gone));
+    supersede(*lease, now);
     leases_.erase(id);
   }
+}
+
+void HalfBacklog::supersede(Candidate record, WallTime now) {
+  gone_.take_due(now, LeaseIndex::kCapacity);
+  record.invisible_until = now + kIndexDelay;
+  gone_.put(std::move(record));
 }
 
 std::optional<Candidate> HalfBacklog::lease_before(const std::string& id, std::int64_t version,

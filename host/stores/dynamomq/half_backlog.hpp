@@ -162,7 +162,7 @@ class HalfBacklog {
   static constexpr Duration kContendedBufferLife = std::chrono::seconds(1);
   static constexpr std::size_t kMaxLate = 1'000;
   static constexpr std::size_t kStretchItems = 100;
-  static constexpr Duration kIndexDelay = std::chrono::seconds(3);  ///< so long it may show what was removed
+  static constexpr Duration kIndexDelay = std::chrono::seconds(3);  ///< so long it may show what is so no more
 
   /// `tag` is what this store's nonces begin with; `random` must outlive it.
   HalfBacklog(std::string tag, Random& random);
@@ -230,6 +230,8 @@ class HalfBacklog {
 
   Duration buffer_life(table::Moment now) const SLUICE_REQUIRES(mutex_);
   ScanFinding finding_of(const ScanStep& step, const dynamo::Page& page) SLUICE_REQUIRES(mutex_);
+  /// From now on no record is what `record` says, which the index may still show.
+  void supersede(Candidate record, WallTime now) SLUICE_REQUIRES(mutex_);
   Sight absorb_candidate(Candidate candidate, table::Moment now, ScanFinding& finding) SLUICE_REQUIRES(mutex_);
 
   Random& random_;
@@ -243,7 +245,7 @@ class HalfBacklog {
   LeaseIndex leases_ SLUICE_GUARDED_BY(mutex_);
   Contention contention_ SLUICE_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> late_ SLUICE_GUARDED_BY(mutex_);  // nonces, by id
-  LeaseIndex removed_ SLUICE_GUARDED_BY(mutex_);                                 // until the index has let go of them
+  LeaseIndex gone_ SLUICE_GUARDED_BY(mutex_);  // removed, or taken by others: until the index has seen it
 };
 
 }  // namespace sluice::queue::dynamomq

@@ -185,6 +185,7 @@ TEST_F(LaneTest, LostRacesMakeItGetOutOfTheWay) {
   scan(items);
   const auto picked = lane_.pick(for_up_to(20), now_);
   lane_.lost(picked, now_);
+  pass_time(HalfBacklog::kIndexDelay);
   items.push_back(of_a_peer());
   scan(items);
   const auto mine = pick(100);
@@ -193,6 +194,19 @@ TEST_F(LaneTest, LostRacesMakeItGetOutOfTheWay) {
   pass_time(Contention::kPatience);
   scan(items);
   EXPECT_EQ(pick(100).size(), 100 - mine.size()) << "in the end, what the other leaves undone";
+}
+
+TEST_F(LaneTest, WhatOthersTookIsNotTriedAgainAsTheIndexStillShowsIt) {
+  scan({item("a", 2s), item("b", 1s)});
+  lane_.lost(lane_.pick(for_up_to(2), now_), now_);
+  scan({item("a", 2s), item("b", 1s)});
+  EXPECT_THAT(pick(5), IsEmpty());
+  EXPECT_EQ(lane_.next_due(now_), HalfBacklog::kIndexDelay + 1ns) << "then it is looked at again";
+  scan({item("a", 2s, {}, 3), item("b", 1s)});
+  EXPECT_THAT(pick(5), ElementsAre("a")) << "given back by whoever had it";
+  pass_time(HalfBacklog::kIndexDelay);
+  scan({item("b", 1s)});
+  EXPECT_THAT(pick(5), ElementsAre("b")) << "and so it may be, if the refusal was a mistake";
 }
 
 TEST_F(LaneTest, SuspectIsPickedAloneWhenItIsTheOldest) {
