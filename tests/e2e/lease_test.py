@@ -44,7 +44,8 @@ class LeaseSqlite(Case):
         self.assertEqual(1, heir.report()["total"]["done"], heir.report())
 
     def test_a_frozen_host_that_nobody_replaced_settles_what_it_finished(self):
-        self.write_host(visibility="2s", extra='[queues.quick]\ntable = "quick"\n[queues.slow]\ntable = "slow"\n')
+        self.write_host(visibility="2s", extra="".join(f'[queues.{job}]\ntable = "{job}"\nvisibility_timeout = "2s"\n'
+                                                        for job in ("quick", "slow")))
         # Handlers that end while their host is frozen, and such as are still at work when it goes on.
         for job, sleep in (("quick", "1s"), ("slow", "6s")):
             if self.store == "dynamodb":
