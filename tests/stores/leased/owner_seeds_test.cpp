@@ -1,5 +1,5 @@
 // Owners on the model of DynamoDB with everything that goes wrong, from seeds: nothing is lost, and what is promised of
-// leases, order, suspects and edits holds. Seeds from 1 to SLUICE_SIM_SEEDS (10,000); SLUICE_SIM_SEED=N replays one.
+// leases, order, suspects and edits holds. Seeds from 1 to SLUICE_SIM_SEEDS (4,000); SLUICE_SIM_SEED=N replays one.
 //
 // The product's files with this layout's guards are compiled into this test with switches, so that it can show what the
 // simulation finds without each of them.
