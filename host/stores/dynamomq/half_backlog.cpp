@@ -288,10 +288,16 @@ HalfBacklog::Sight HalfBacklog::absorb_candidate(Candidate candidate, table::Mom
   }
   const bool sorted_in_future = candidate.sort_key > due_bound(now.wall);
   if (lease == nullptr && candidate.due(now.wall)) {
-    const Candidate* gone = gone_.find(candidate.id);
-    if (gone != nullptr && !gone->due(now.wall) && gone->sort_key == candidate.sort_key &&
-        gone->nonce == candidate.nonce && candidate.version.number <= gone->version.number) {
-      return {.hidden = false, .future = false, .due = gone->due_at()};  // not so a new message of the same id
+    const auto outdated = [&](const LeaseIndex& gone) {  // not so a new message of the same id
+      const Candidate* was = gone.find(candidate.id);
+      return was != nullptr && !was->due(now.wall) && was->sort_key == candidate.sort_key &&
+             was->nonce == candidate.nonce && candidate.version.number <= was->version.number;
+    };
+    if (outdated(removed_)) {
+      return {};
+    }
+    if (outdated(taken_)) {
+      return {.hidden = false, .future = false, .due = taken_.find(candidate.id)->due_at()};
     }
     if (const auto late = late_.find(candidate.id); late != late_.end() && late->second.contains(candidate.nonce)) {
       candidate.never_arrived();
@@ -343,9 +349,6 @@ std::optional<Duration> HalfBacklog::next_due(table::Moment now) const {
 
 void HalfBacklog::lost(const std::vector<Candidate>& candidates, table::Moment now) {
   const MutexLock lock(mutex_);
-  for (const auto& candidate : candidates) {
-    leases_.erase(candidate.id);
-  }
   const bool was_contended = contention_.active(now.steady);
   contention_.lost(candidates.size(), now.steady);
   if (!was_contended && contention_.active(now.steady)) {
@@ -353,8 +356,9 @@ void HalfBacklog::lost(const std::vector<Candidate>& candidates, table::Moment n
     scanner_.rewind(buffer_.drop_stale(SteadyTime::max()));
   }
   for (const auto& candidate : candidates) {
+    leases_.erase(candidate.id);
     scanner_.expect(candidate.sort_key, now.wall);
-    supersede(candidate, now.wall);
+    supersede(taken_, candidate, now.wall);
   }
 }
 
@@ -394,15 +398,15 @@ std::optional<std::string> HalfBacklog::sent_at_of(const Receipt& receipt) const
 void HalfBacklog::removed(const std::string& id, WallTime now) {
   const MutexLock lock(mutex_);
   if (const Candidate* lease = leases_.find(id)) {
-    supersede(*lease, now);
+    supersede(removed_, *lease, now);
     leases_.erase(id);
   }
 }
 
-void HalfBacklog::supersede(Candidate record, WallTime now) {
-  gone_.take_due(now, LeaseIndex::kCapacity);
+void HalfBacklog::supersede(LeaseIndex& gone, Candidate record, WallTime now) {
+  gone.take_due(now, LeaseIndex::kCapacity);
   record.invisible_until = now + kIndexDelay;
-  gone_.put(std::move(record));
+  gone.put(std::move(record));
 }
 
 std::optional<Candidate> HalfBacklog::lease_before(const std::string& id, std::int64_t version,

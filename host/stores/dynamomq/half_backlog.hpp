@@ -230,8 +230,8 @@ class HalfBacklog {
 
   Duration buffer_life(table::Moment now) const SLUICE_REQUIRES(mutex_);
   ScanFinding finding_of(const ScanStep& step, const dynamo::Page& page) SLUICE_REQUIRES(mutex_);
-  /// From now on no record is what `record` says, which the index may still show.
-  void supersede(Candidate record, WallTime now) SLUICE_REQUIRES(mutex_);
+  /// No record is any more what `record` says, which the index may still show: kept in `gone` until it has seen it.
+  static void supersede(LeaseIndex& gone, Candidate record, WallTime now);
   Sight absorb_candidate(Candidate candidate, table::Moment now, ScanFinding& finding) SLUICE_REQUIRES(mutex_);
 
   Random& random_;
@@ -245,7 +245,8 @@ class HalfBacklog {
   LeaseIndex leases_ SLUICE_GUARDED_BY(mutex_);
   Contention contention_ SLUICE_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> late_ SLUICE_GUARDED_BY(mutex_);  // nonces, by id
-  LeaseIndex gone_ SLUICE_GUARDED_BY(mutex_);  // removed, or taken by others: until the index has seen it
+  LeaseIndex removed_ SLUICE_GUARDED_BY(mutex_);
+  LeaseIndex taken_ SLUICE_GUARDED_BY(mutex_);  // by others; looked at again once the index has seen it
 };
 
 }  // namespace sluice::queue::dynamomq

@@ -209,6 +209,15 @@ TEST_F(LaneTest, WhatOthersTookIsNotTriedAgainAsTheIndexStillShowsIt) {
   EXPECT_THAT(pick(5), ElementsAre("b")) << "and so it may be, if the refusal was a mistake";
 }
 
+TEST_F(LaneTest, WhatIsRemovedIsNotLookedAtAgain) {
+  scan({item("a", 2s)});
+  lane_.pick(for_up_to(1), now_);
+  lane_.removed("a", now_.wall);
+  scan({item("a", 2s)});
+  EXPECT_THAT(pick(5), IsEmpty());
+  EXPECT_FALSE(lane_.next_due(now_)) << "each look at it would be read units for nothing";
+}
+
 TEST_F(LaneTest, SuspectIsPickedAloneWhenItIsTheOldest) {
   auto held = item("held", 9s, format_timestamp(now_.wall - 1s), 2);
   held["received_at"] = format_timestamp(now_.wall - 8s);
