@@ -88,9 +88,7 @@ class SourceRows {
         clock_(clock),
         random_(random),
         events_(std::move(events)),
-        scheduler_(line_settings(options, selection)) {
-    SLUICE_ASSERT(wake_.descriptor() >= 0);
-  }
+        scheduler_(line_settings(options, selection)) {}
   ~SourceRows() { stop(); }
 
   /// Makes the thread. Called at most once.

@@ -1,7 +1,9 @@
 // When a source looks who shares its outbox, and when it tries again, on a database that is none.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <atomic>
 
@@ -104,6 +106,22 @@ class SharedTable final : public Database {
     std::int64_t last_ = 0;
   };
 };
+
+TEST(OutboxQueues, WithoutDescriptorsNoSourceIsOpenedAndTheirLimitIsNamed) {
+  const SystemClock clock;
+  SeededRandom random(1);
+  OutboxQueues queues({.settings = {.name = "orders"}}, std::make_unique<SharedTable>(), clock, random);
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const struct rlimit none { 0, before.rlim_max };
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto opened = queues.open_source({"outbox:orders"});
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code(), ErrorCode::unavailable);
+  EXPECT_THAT(opened.error().message(), ::testing::HasSubstr("outbox:orders needs a file descriptor"));
+  EXPECT_THAT(opened.error().message(), ::testing::HasSubstr("ulimit -n"));
+}
 
 class LockHolderTest : public ::testing::Test {
  protected:
