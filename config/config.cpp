@@ -56,48 +56,12 @@ const OutboxConfig* HostConfig::outbox(const std::string& queue_name) const {
   return found == outboxes.end() ? nullptr : &found->second;
 }
 
-namespace {
-
-bool same_pin(const std::optional<PluginPin>& one, const std::optional<PluginPin>& other) {
-  return one && other ? one->same_bytes(*other) : one.has_value() == other.has_value();
-}
-
-}  // namespace
-
-bool ScheduleConfig::same_schedule(const ScheduleConfig& other) const {
-  return name == other.name && cron == other.cron && every == other.every && time_zone == other.time_zone &&
-         catch_up == other.catch_up && queue == other.queue && body == other.body &&
-         content_type == other.content_type && attributes == other.attributes && group == other.group &&
-         priority == other.priority;
-}
-
-namespace {
-
-bool same_options(const std::map<std::string, Option>& one, const std::map<std::string, Option>& other) {
-  return std::equal(one.begin(), one.end(), other.begin(), other.end(), [](const auto& a, const auto& b) {
-    return a.first == b.first && a.second.value == b.second.value;
-  });
-}
-
-}  // namespace
-
-bool AroundConfig::same_around(const AroundConfig& other) const {
-  return handler == other.handler && same_options(options, other.options);
-}
-
 bool JobConfig::same_job(const JobConfig& other) const {
-  return name == other.name && queue == other.queue && source == other.source && handler == other.handler &&
-         concurrency == other.concurrency && max_batch == other.max_batch && max_wait == other.max_wait &&
-         timeout == other.timeout && rate_limit == other.rate_limit && rate_per_host == other.rate_per_host &&
-         poll_interval == other.poll_interval && isolation == other.isolation && limits == other.limits &&
-         retry == other.retry && dead_letter == other.dead_letter && queues == other.queues && order == other.order &&
-         fair == other.fair && priorities == other.priorities && idempotency == other.idempotency &&
-         on_dead_letter == other.on_dead_letter && outbox == other.outbox && same_options(options, other.options) &&
-         std::equal(arounds.begin(), arounds.end(), other.arounds.begin(), other.arounds.end(),
-                    [](const auto& one, const auto& another) { return one.same_around(another); }) &&
-         std::equal(schedules.begin(), schedules.end(), other.schedules.begin(), other.schedules.end(),
-                    [](const auto& one, const auto& another) { return one.same_schedule(another); }) &&
-         same_pin(plugin, other.plugin);
+  JobConfig same_words = other;
+  same_words.file = file;
+  same_words.rate_text = rate_text;
+  same_words.weighs_priorities = weighs_priorities;
+  return *this == same_words;
 }
 
 Environment process_environment() {

@@ -176,6 +176,9 @@ struct Place {
   std::string file;
   std::uint32_t line = 0;
   std::uint32_t column = 0;
+
+  /// Always: two settings are equal that say the same, wherever they stand.
+  friend bool operator==(const Place&, const Place&) { return true; }
 };
 
 /// One thing that is wrong, with the mend where there is one. `text()` is "file:line:column: message".
@@ -197,6 +200,8 @@ using OptionValue =
 struct Option {
   OptionValue value;
   Place place;  ///< of the key, for errors that the plugin's own declaration brings
+
+  friend bool operator==(const Option&, const Option&) = default;
 };
 
 enum class StoreKind { sqlite, dynamodb };
@@ -372,8 +377,7 @@ struct ScheduleConfig {
   std::string group;
   std::string priority = "normal";
 
-  /// Places apart.
-  bool same_schedule(const ScheduleConfig& other) const;
+  friend bool operator==(const ScheduleConfig&, const ScheduleConfig&) = default;
 };
 
 /// The plugin that a job means, to the byte.
@@ -382,8 +386,7 @@ struct PluginPin {
   std::string sha256;  ///< of the whole file, 64 lower-case hexadecimal digits
   Place place;         ///< of `sha256`
 
-  /// Places apart.
-  bool same_bytes(const PluginPin& other) const { return file == other.file && sha256 == other.sha256; }
+  friend bool operator==(const PluginPin&, const PluginPin&) = default;
 };
 
 /// A handler that goes around the job's: [[job.around]] of a job file.
@@ -392,8 +395,7 @@ struct AroundConfig {
   Place handler_place;
   std::map<std::string, Option> options;
 
-  /// Places apart.
-  bool same_around(const AroundConfig& other) const;
+  friend bool operator==(const AroundConfig&, const AroundConfig&) = default;
 };
 
 struct JobConfig {
@@ -430,8 +432,10 @@ struct JobConfig {
   std::map<std::string, Option> options;
   std::vector<AroundConfig> arounds;  ///< the outermost first
 
-  /// True when a host running one may leave it alone on reload for the other: all but places are equal.
+  /// True when a host running one may leave it alone on reload for the other: all is equal but file, places and words,
+  /// as in a rate of "1/s" and "60/m".
   bool same_job(const JobConfig& other) const;
+  friend bool operator==(const JobConfig&, const JobConfig&) = default;
 };
 
 /// The jobs that could be read, and everything that is wrong with the others or between them.

@@ -184,6 +184,16 @@ TEST(JobConfig, SameJobIgnoresPlacesOnly) {
   }));
 }
 
+TEST(JobConfig, SameJobIgnoresInWhichWordsTheSameIsSaid) {
+  const auto same = [](const std::string& one, const std::string& other) {
+    return value_of(parse(job_with(one))).same_job(value_of(parse(job_with(other))));
+  };
+  EXPECT_TRUE(same("rate_limit = '1/s'\ntimeout = '60s'\n", "rate_limit = '60/m'\ntimeout = '1m'\n"));
+  EXPECT_TRUE(same("", "[job.priorities]\ncritical = 8\n"));
+  EXPECT_FALSE(same("rate_limit = '1/s'\n", "rate_limit = '1/s per host'\n"));
+  EXPECT_FALSE(same("", "[job.priorities]\ncritical = 9\n"));
+}
+
 TEST(JobConfig, APluginIsPinnedByNameAndDigest) {
   const std::string digest(62, 'a');
   const auto pinned = [](const std::string& text) { return parse(job_with("[job.plugin]\n" + text)); };
