@@ -11,6 +11,9 @@
 #include <string_view>
 #include <utility>
 
+#include "config/document.hpp"
+#include "config/reader.hpp"
+
 namespace sluice::config {
 
 std::string ConfigError::text() const {
@@ -73,68 +76,40 @@ Environment process_environment() {
 
 namespace {
 
-/// Collects what differs.
-class Differences {
- public:
-  template <typename Value>
-  void compare(const std::string& key, const Value& before, const Value& after) {
-    if (!(before == after)) {
-      keys_.push_back(key);
+/// Be it in other words, as "60s" and "1m", 1 and 1.0.
+bool same(const Value& one, const Value& other) {
+  const auto* text = std::get_if<std::string>(&one.content);
+  const auto* other_text = std::get_if<std::string>(&other.content);
+  if (text != nullptr && other_text != nullptr) {
+    const auto duration = parse_duration(*text);
+    return *text == *other_text || (duration && duration == parse_duration(*other_text));
+  }
+  const auto number = number_of(one);
+  return one.content == other.content || (number && number == number_of(other));
+}
+
+/// Adds the keys of what differs: of a value, or of a table as a whole where there is none on the other side. `prefix`:
+/// "queues.orders."; where it is empty, a section that is not there is one without keys.
+void add_differences(const Table& before, const Table& after, const std::string& prefix,
+                     std::vector<std::string>& keys) {
+  static const Value kAbsent{{}, BrokenValue{}};
+  static const Table kNone;
+  std::map<std::string, std::pair<const Value*, const Value*>> pairs;
+  for (const Member& member : before) {
+    pairs[member.key] = {&member.value, &kAbsent};
+  }
+  for (const Member& member : after) {
+    pairs.try_emplace(member.key, &kAbsent, nullptr).first->second.second = &member.value;
+  }
+  for (const auto& [key, pair] : pairs) {
+    const auto* table = std::get_if<Table>(&pair.first->content);
+    const auto* other = std::get_if<Table>(&pair.second->content);
+    if (prefix.empty() || (table != nullptr && other != nullptr)) {
+      add_differences(table == nullptr ? kNone : *table, other == nullptr ? kNone : *other, prefix + key + ".", keys);
+    } else if (!same(*pair.first, *pair.second)) {
+      keys.push_back(prefix + key);
     }
   }
-
-  void compare_stores(const std::string& section, const std::string& dynamodb, const StoreConfig& before,
-                      const StoreConfig& after) {
-    compare(section + ".kind", before.kind, after.kind);
-    compare(section + ".path", before.path, after.path);
-    compare(dynamodb + ".region", before.region, after.region);
-    compare(dynamodb + ".endpoint", before.endpoint, after.endpoint);
-  }
-
-  void compare_queues(const std::string& section, const QueueConfig& before, const QueueConfig& after) {
-    compare(section + ".store", before.store, after.store);
-    compare(section + ".table", before.table, after.table);
-    compare(section + ".index", before.index, after.index);
-    compare(section + ".visibility_timeout", before.visibility_timeout, after.visibility_timeout);
-    compare(section + ".dedup", before.dedup_by_content, after.dedup_by_content);
-    compare(section + ".dedup_window", before.dedup_window, after.dedup_window);
-    compare(section + ".max_in_flight", before.max_in_flight, after.max_in_flight);
-    compare(section + ".max_lease", before.max_lease, after.max_lease);
-    compare(section + ".max_write_units", before.max_write_units, after.max_write_units);
-    compare(section + ".max_read_units", before.max_read_units, after.max_read_units);
-  }
-
-  void compare_senders(const HostConfig& before, const HostConfig& after) {
-    const auto of = [](const HostConfig& host, SenderKind kind) {
-      std::optional<LogSender> found;
-      for (const LogSender& sender : host.log_senders) {
-        found = sender.kind == kind ? std::optional(sender) : found;
-      }
-      return found;
-    };
-    for (const auto& [kind, section] :
-         {std::pair(SenderKind::rollbar, "log.rollbar"), std::pair(SenderKind::sentry, "log.sentry")}) {
-      compare(section, of(before, kind), of(after, kind));
-    }
-    compare("log.datadog", std::pair(before.datadog, of(before, SenderKind::datadog)),
-            std::pair(after.datadog, of(after, SenderKind::datadog)));
-  }
-
-  std::vector<std::string> take() { return std::move(keys_); }
-
- private:
-  std::vector<std::string> keys_;
-};
-
-template <typename Map>
-std::set<std::string> names_of(const Map& before, const Map& after) {
-  std::set<std::string> names;
-  for (const Map* map : {&before, &after}) {
-    for (const auto& [name, content] : *map) {
-      names.insert(name);
-    }
-  }
-  return names;
 }
 
 }  // namespace
@@ -160,44 +135,10 @@ std::set<std::string> queue_names(const HostConfig& host, const std::vector<JobC
 }
 
 std::vector<std::string> changed_keys(const HostConfig& before, const HostConfig& after) {
-  Differences found;
-  found.compare("host.name", before.name, after.name);
-  found.compare("host.jobs", before.jobs, after.jobs);
-  found.compare("host.plugin_dirs", before.plugin_dirs, after.plugin_dirs);
-  found.compare("host.drain_timeout", before.drain_timeout, after.drain_timeout);
-  found.compare("host.state_dir", before.state_dir, after.state_dir);
-  found.compare("log.level", before.log_level, after.log_level);
-  found.compare("log.format", before.log_format, after.log_format);
-  found.compare_senders(before, after);
-  found.compare("tracing", before.tracing, after.tracing);
-  found.compare("http.listen", before.http_listen, after.http_listen);
-  found.compare("wake.listen", before.wake.listen, after.wake.listen);
-  found.compare("wake.announce", before.wake.announce, after.wake.announce);
-  found.compare("wake.secret", before.wake.secret, after.wake.secret);
-  found.compare("wake.ring", before.wake.ring, after.wake.ring);
-  found.compare("http.depth_interval", before.depth_interval, after.depth_interval);
-  found.compare("cost", before.cost, after.cost);
-  found.compare_stores("store", "dynamodb", before.store, after.store);
-  for (const std::string& name : names_of(before.stores, after.stores)) {
-    const auto old = before.stores.find(name);
-    const auto now = after.stores.find(name);
-    if (old == before.stores.end() || now == after.stores.end()) {
-      found.compare("stores." + name, true, false);
-    } else {
-      found.compare_stores("stores." + name, "stores." + name, old->second, now->second);
-    }
-  }
-  found.compare("queues.create", before.create_queues, after.create_queues);
-  for (const std::string& name : names_of(before.queues, after.queues)) {
-    found.compare_queues("queues." + name, before.queue(name), after.queue(name));
-  }
-  for (const std::string& name : names_of(before.outboxes, after.outboxes)) {
-    const auto old = before.outboxes.find(name);
-    const auto now = after.outboxes.find(name);
-    const bool both = old != before.outboxes.end() && now != after.outboxes.end();
-    found.compare("outbox." + name, true, both && old->second == now->second);
-  }
-  return found.take();
+  std::vector<std::string> keys;
+  add_differences(before.document ? before.document->root : Table(), after.document ? after.document->root : Table(),
+                  "", keys);
+  return keys;
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,8 +27,6 @@ struct CostConfig {
   bool own_prices = false;           ///< the file gives some
   std::string attribute;             ///< of messages, such as "tenant"; empty: none
   std::uint32_t top = 20;            ///< so many of its values are told one by one
-
-  friend bool operator==(const CostConfig&, const CostConfig&) = default;
 };
 
 /// Where a host's log lines and traces go beside standard error. Included by config.hpp alone.
@@ -49,8 +48,6 @@ struct LogSender {
   double sample_rate = 1;           ///< the share of lines that is sent
   bool send_default_pii = false;    ///< what may tell who somebody is goes out too: host names and message ids
   std::vector<std::string> ignore;  ///< lines that contain one of these are not sent
-
-  friend bool operator==(const LogSender&, const LogSender&) = default;
 };
 
 /// What Datadog wants to find in every line of its format.
@@ -58,8 +55,6 @@ struct DatadogFormat {
   std::string service = "sluice";
   std::string environment;
   std::map<std::string, std::string> tags;
-
-  friend bool operator==(const DatadogFormat&, const DatadogFormat&) = default;
 };
 
 enum class TraceProtocol { grpc, http };
@@ -76,8 +71,6 @@ struct TracingConfig {
   std::map<std::string, std::string> attributes;  ///< of the resource
   std::map<std::string, std::string> headers;     ///< values are never to be shown
   std::string ca;                                 ///< PEM file; empty: the machine's authorities
-
-  friend bool operator==(const TracingConfig&, const TracingConfig&) = default;
 };
 
 /// Outboxes as host and job files describe them. Values.
@@ -107,8 +100,6 @@ struct OutboxTls {
   std::string server_name;
   std::string certificate;
   std::string key;
-
-  friend bool operator==(const OutboxTls&, const OutboxTls&) = default;
 };
 
 /// The SSH server through which the database is reached.
@@ -120,8 +111,6 @@ struct OutboxSsh {
   std::string known_hosts;  ///< empty: ~/.ssh/known_hosts
   std::vector<std::string> host_key_algorithms{"ssh-ed25519"};
   bool check_host_key = true;
-
-  friend bool operator==(const OutboxSsh&, const OutboxSsh&) = default;
 };
 
 /// [outbox.NAME] of a host file.
@@ -147,8 +136,6 @@ struct OutboxConfig {
   std::optional<OutboxSsh> ssh;
   std::string region;  ///< DynamoDB, as the next one
   std::string endpoint;
-
-  friend bool operator==(const OutboxConfig&, const OutboxConfig&) = default;
 };
 
 /// [job.outbox]: which rows the job takes. Empty lists: all.
@@ -258,13 +245,15 @@ struct WakeConfig {
   std::string announce;  ///< where others reach it; empty: `listen`
   std::string secret;    ///< shared by all who ring and are rung; empty: anybody may ring
   bool ring = true;      ///< what this process puts into queues is rung for
-
-  friend bool operator==(const WakeConfig&, const WakeConfig&) = default;
 };
+
+/// The tree of a file: document.hpp.
+struct Document;
 
 struct HostConfig {
   std::string file;  ///< where it was read from; relative paths below are already resolved against its folder
-  std::string name;  ///< empty: the machine's host name
+  std::shared_ptr<const Document> document;        ///< as the file has it, secrets too; nullptr: read from none
+  std::string name;                                ///< empty: the machine's host name
   std::vector<std::string> jobs{"jobs.d/*.toml"};  ///< glob patterns
   std::vector<Place> job_places;                   ///< where the file names each of them; none where it does not
   std::vector<std::string> plugin_dirs{"plugins"};
@@ -470,8 +459,8 @@ JobFiles load_job_files(const HostConfig& host, const Environment& environment);
 /// The queues that the host file has a section for, that jobs draw from, or that their schedules send to.
 std::set<std::string> queue_names(const HostConfig& host, const std::vector<JobConfig>& jobs);
 
-/// The keys of a host file that say something else in `after` than in `before`, as they stand in the file:
-/// "host.drain_timeout", "store.path", "queues.orders.table".
+/// The keys of a host file that say something else in `after` than in `before`, as they stand in the file, in the order
+/// of their names: "host.drain_timeout", "queues.orders.table"; a table that came or went as a whole: "queues.orders".
 std::vector<std::string> changed_keys(const HostConfig& before, const HostConfig& after);
 
 /// The process's own environment.

@@ -22,23 +22,34 @@ using Table = std::vector<Member>;
 struct ForeignValue {
   const char* kind = "";
   std::string text{};  ///< of a date: "2026-11-01"
+
+  friend bool operator==(const ForeignValue&, const ForeignValue&) = default;
 };
 
 /// A value that has its error already, such as a string with an unset variable: whoever reads it stays silent.
-struct BrokenValue {};
+struct BrokenValue {
+  friend bool operator==(const BrokenValue&, const BrokenValue&) = default;
+};
 
 /// A TOML value and where it stands.
 struct Value {
   Place place;
   std::variant<bool, std::int64_t, double, std::string, Array, Table, ForeignValue, BrokenValue> content;
   bool from_environment = false;  ///< a string into which a `${VAR}` was expanded
+
+  /// Whether both say the same, wherever they have it from.
+  bool operator==(const Value& other) const;
 };
 
 struct Member {
   std::string key;
   Place place;  ///< of the key
   Value value;
+
+  bool operator==(const Member&) const = default;
 };
+
+inline bool Value::operator==(const Value& other) const { return content == other.content; }
 
 /// A file's tree, and what is wrong with values in it that can be read past.
 struct Document {

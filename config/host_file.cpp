@@ -592,11 +592,11 @@ Parsed<HostConfig> parse_host_config(const std::string& text, const std::string&
   if (auto* errors = std::get_if<std::vector<ConfigError>>(&parsed)) {
     return std::move(*errors);
   }
-  const Document& document = std::get<Document>(parsed);
-  Reader reader(document, file);
-  Section root = reader.root();
   HostConfig config;
   config.file = file;
+  config.document = std::make_shared<const Document>(std::get<Document>(std::move(parsed)));
+  Reader reader(*config.document, file);
+  Section root = reader.root();
   Section host = root.section("host");
   read_host(host, config);
   read_log(root.section("log"), config);

@@ -41,14 +41,6 @@ std::optional<std::int64_t> integer_of(const Value& value) {
   return integer != nullptr ? *integer : number_from_environment<std::int64_t>(value);
 }
 
-std::optional<double> number_of(const Value& value) {
-  if (const auto* number = std::get_if<double>(&value.content)) {
-    return *number;
-  }
-  const auto* integer = std::get_if<std::int64_t>(&value.content);
-  return integer != nullptr ? static_cast<double>(*integer) : number_from_environment<double>(value);
-}
-
 constexpr std::size_t kMostLabel = 255;
 constexpr double kMostAmount = 1e9;
 
@@ -56,6 +48,14 @@ constexpr double kMostAmount = 1e9;
 bool is_day(const std::string& text) { return parse_timestamp(text + "T00:00:00Z").has_value(); }
 
 }  // namespace
+
+std::optional<double> number_of(const Value& value) {
+  if (const auto* number = std::get_if<double>(&value.content)) {
+    return *number;
+  }
+  const auto* integer = std::get_if<std::int64_t>(&value.content);
+  return integer != nullptr ? static_cast<double>(*integer) : number_from_environment<double>(value);
+}
 
 std::string Section::title() const { return title_of(reader_->sections_[index_].path); }
 

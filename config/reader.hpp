@@ -4,6 +4,7 @@
 #include <deque>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,9 @@
 namespace sluice::config {
 
 class Reader;
+
+/// An integer or a floating-point number, or text of one out of the environment.
+std::optional<double> number_of(const Value& value);
 
 /// Answers what a string must be, or nothing when it is that.
 using Complaint = const char* (*)(const std::string& text);

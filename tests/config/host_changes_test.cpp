@@ -25,6 +25,28 @@ TEST(HostChanges, AreNamedAsTheFileHasThem) {
       << "the same in other words";
 }
 
+TEST(HostChanges, NameEveryKeyThatTheFileMayHave) {
+  const std::string store = "[store]\nkind = \"dynamodb\"\n";
+  const HostConfig before = host(store + "[queues.orders]\nshards = 8\n[queues.rest]\n");
+  EXPECT_EQ(changed_keys(before, host(store + "[queues.orders]\nshards = 16\nfence = \"strict\"\n[queues.rest]\n"
+                                              "layout = \"dynamomq\"\n")),
+            (Keys{"queues.orders.fence", "queues.orders.shards", "queues.rest.layout"}));
+}
+
+TEST(HostChanges, AreNoneWhereNumbersAndArraysAreWrittenOtherwise) {
+  const auto parsed = [](const std::string& text) { return host_of(text, {{"UNITS", "50"}, {"LEVEL", "info"}}); };
+  const HostConfig before = parsed(
+      "[host]\njobs = [\"a.toml\", \"${LEVEL}\"]\n[store]\nkind = \"dynamodb\"\n"
+      "[cost]\nread_unit = 1\nas_of = 2026-11-01\n[queues.orders]\nmax_read_units = 50\n");
+  EXPECT_EQ(changed_keys(before, parsed("[queues]\norders = {max_read_units = \"${UNITS}\"}\n[cost]\nread_unit = 1.0\n"
+                                        "as_of = 2026-11-01\n[store]\nkind = \"dynamodb\"\n"
+                                        "[host]\njobs = [\"a.toml\", \"info\"]\n")),
+            Keys());
+  EXPECT_EQ(changed_keys(before, parsed("[host]\njobs = [\"a.toml\"]\n[store]\nkind = \"dynamodb\"\n[cost]\n"
+                                        "read_unit = 1.5\nas_of = 2026-11-02\n[queues.orders]\nmax_read_units = 50\n")),
+            (Keys{"cost.as_of", "cost.read_unit", "host.jobs"}));
+}
+
 TEST(HostChanges, NameWhetherHandlersMakeQueues) {
   const HostConfig before = host("[queues]\ncreate = true\n[queues.orders]\n");
   EXPECT_TRUE(before.create_queues);

@@ -130,8 +130,8 @@ TEST(HostChanges, NameSendersAndTracing) {
   const HostConfig before = host_of(sentry);
   EXPECT_EQ(changed_keys(before, before), std::vector<std::string>());
   EXPECT_EQ(changed_keys(before, host_of(sentry + "sample_rate = 0.5\n[tracing]\nendpoint = \"c:1\"")),
-            (std::vector<std::string>{"log.sentry", "tracing"}));
-  EXPECT_EQ(changed_keys(before, host_of("")), std::vector<std::string>{"log.sentry"});
+            (std::vector<std::string>{"log.sentry.sample_rate", "tracing.endpoint"}));
+  EXPECT_EQ(changed_keys(before, host_of("")), (std::vector<std::string>{"log.handler", "log.sentry"}));
 }
 
 }  // namespace

@@ -11,7 +11,10 @@ std::string wake_errors(const std::string& text, std::map<std::string, std::stri
   return errors_text(parse_host_config(text, "host.toml", environment_of(std::move(variables))));
 }
 
-TEST(WakeSection, WithoutItNobodyListensAndWhatIsPutIsRungFor) { EXPECT_EQ(host_of("").wake, WakeConfig{}); }
+TEST(WakeSection, WithoutItNobodyListensAndWhatIsPutIsRungFor) {
+  EXPECT_EQ(host_of("").wake.listen, "");
+  EXPECT_TRUE(host_of("").wake.ring);
+}
 
 TEST(WakeSection, IsReadAsItStands) {
   const WakeConfig wake = host_of(R"(
@@ -48,7 +51,7 @@ TEST(WakeSection, NoErrorShowsASecret) {
 TEST(WakeSection, AnEditWaitsForARestart) {
   EXPECT_EQ(changed_keys(host_of(""),
                          host_of("[wake]\nlisten = \"127.0.0.1:0\"\nsecret = \"0123456789abcdef\"\nring = false")),
-            (std::vector<std::string>{"wake.listen", "wake.secret", "wake.ring"}));
+            (std::vector<std::string>{"wake.listen", "wake.ring", "wake.secret"}));
 }
 
 }  // namespace

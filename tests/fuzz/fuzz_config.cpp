@@ -30,7 +30,7 @@ void check_host(const Parsed<HostConfig>& parsed) {
     return check_errors(*errors);
   }
   const HostConfig& host = std::get<HostConfig>(parsed);
-  require(host.drain_timeout >= Duration::zero());
+  require(host.drain_timeout >= Duration::zero() && changed_keys(host, host).empty());
   for (const auto& [name, queue] : host.queues) {
     require(!name.empty() && !host.queue(name).table.empty());
     require(queue.visibility_timeout >= std::chrono::seconds(1));
