@@ -31,7 +31,8 @@
 #include "base/random.hpp"
 #include "bench/wake_host.hpp"
 #include "dynamo/connection.hpp"
-#include "host/stores/dynamodb/dynamodb_queues.hpp"
+#include "host/stores/dynamomq/dynamomq_queues.hpp"
+#include "host/stores/leased/leased_queues.hpp"
 
 namespace sluice::bench {
 namespace {
@@ -90,14 +91,15 @@ double send_all(const Options& options, const std::string& layout, const std::st
     throw std::runtime_error(connection.error().message);
   }
   queue::leased::LeasedOptions leased{.queues = {}, .host = "sender", .region = "us-east-1"};
+  leased.queues[kQueue].shards = static_cast<std::uint32_t>(options.shards);
+  const queue::dynamomq::DynamoMqOptions plain{.queues = {}, .host = "sender", .region = "us-east-1"};
+  dynamo::Client& client = (*connection)->client();
+  std::unique_ptr<queue::Queues> queues;
   if (layout == "leased") {
-    leased.queues[kQueue].shards = static_cast<std::uint32_t>(options.shards);
+    queues = queue::leased::make_leased_queues(leased, client, clock, random);
+  } else {
+    queues = queue::dynamomq::make_dynamomq_queues(plain, client, clock, random);
   }
-  queue::dynamomq::DynamoMqOptions plain{.queues = {}, .host = "sender", .region = "us-east-1"};
-  if (layout != "leased") {
-    plain.queues[kQueue] = {};
-  }
-  const auto queues = queue::make_dynamodb_queues(plain, leased, (*connection)->client(), clock, random);
   const auto sender = queues->open_sender(kQueue);
   if (!sender) {
     throw std::runtime_error(sender.error().message());

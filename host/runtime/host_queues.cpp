@@ -9,7 +9,7 @@
 #include <set>
 
 #include "host/queue/error_groups.hpp"
-#include "host/stores/dynamodb/dynamodb_queues.hpp"
+#include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "host/stores/emit_source.hpp"
 #include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/outbox/dynamodb/outbox_place.hpp"
@@ -341,8 +341,12 @@ Result<std::unique_ptr<queue::Sender>> HostQueues::open_sender(const std::string
 Result<std::unique_ptr<queue::NoticeBoard>> HostQueues::open_board(const std::string& queue) {
   // An application's table holds no notices: those of its jobs lie in the host's own file, where it has one.
   const bool own_file = config::outbox_named(queue) && config_.store.kind == config::StoreKind::sqlite;
-  const auto store = own_file ? store_named("") : store_of(queue);
-  return store ? (*store)->open_board(queue) : store.error();
+  if (own_file) {
+    SLUICE_TRY(file, open_store({}));
+    return (*file)->queues->open_board(queue);
+  }
+  SLUICE_TRY(store, store_of(queue));
+  return (*store)->open_board(queue);
 }
 
 Result<std::vector<std::string>> HostQueues::made_by_messages_in(const std::string& store, Deadline deadline) {
@@ -368,8 +372,17 @@ Result<std::vector<std::string>> HostQueues::ask_for_made(const std::string& sto
   if (settings.kind == config::StoreKind::sqlite && !std::filesystem::exists(settings.path, unreadable)) {
     return std::vector<std::string>();
   }
-  const auto open = store_named(store);
-  return open ? (*open)->made_by_messages(deadline) : open.error();
+  SLUICE_TRY(open, open_store(store));
+  if ((*open)->leased == nullptr) {
+    return (*open)->queues->made_by_messages(deadline);
+  }
+  auto made = (*open)->leased->made_by_messages(deadline);
+  if (made) {
+    // Also what lies in a table of its own by now.
+    std::erase_if(
+        *made, [&](const std::string& queue) { return config_.queue(queue).store == store && !config_.leased(queue); });
+  }
+  return made;
 }
 
 Result<std::vector<std::string>> HostQueues::made_by_messages(Deadline deadline) {
@@ -466,12 +479,11 @@ std::optional<DynamoDbCost> HostQueues::cost() const {
 
 Result<std::unique_ptr<queue::MoveOwnership>> HostQueues::take_ownership(const std::string& queue,
                                                                          const std::vector<queue::Half>& halves) {
-  if (config::outbox_named(queue)) {
+  if (!config_.leased(queue)) {
     return std::unique_ptr<queue::MoveOwnership>();
   }
   SLUICE_TRY(store, open_store(config_.queue(queue).store));
-  return (*store)->tables == nullptr ? std::unique_ptr<queue::MoveOwnership>()
-                                     : (*store)->tables->take_ownership(queue, halves);
+  return (*store)->leased->take_ownership(queue, halves);
 }
 
 Result<HostQueues::OpenStore*> HostQueues::open_store(const std::string& name) {
@@ -493,21 +505,19 @@ Result<HostQueues::OpenStore*> HostQueues::open_store(const std::string& name) {
 }
 
 Result<void> HostQueues::ended(const queue::EndedOwner& owner, Deadline deadline) {
-  std::map<std::string, std::set<std::string>> by_store;
-  for (const std::string& queue : owner.queues) {
-    if (config_.leased(queue)) {
-      by_store[config_.queue(queue).store].insert(queue);
-    }
-  }
+  std::set<std::pair<std::string, std::string>> tables;  // each with its store
   std::optional<Error> failure;
-  for (const auto& [name, queues] : by_store) {
-    const auto store = open_store(name);
-    auto told =
-        store && (*store)->tables != nullptr
-            ? (*store)->tables->owner_ended(queues, incarnation_in(owner.incarnation, name), owner.settled, deadline)
-            : Result<void>();
-    if (!store || !told) {
-      failure = store ? std::move(told).error() : store.error();
+  for (const std::string& queue : owner.queues) {
+    const config::QueueConfig lies = config_.queue(queue);
+    if (!config_.leased(queue) || !tables.emplace(lies.store, lies.table).second) {
+      continue;
+    }
+    const auto store = open_store(lies.store);
+    const std::string incarnation = incarnation_in(owner.incarnation, lies.store);
+    auto told = store ? (*store)->leased->owner_ended(queue, incarnation, owner.settled, deadline)
+                      : Result<void>(store.error());
+    if (!told && !failure) {
+      failure = std::move(told).error();
     }
   }
   return failure ? Result<void>(*std::move(failure)) : Result<void>();
@@ -558,12 +568,17 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const s
   leased.incarnation = incarnation_in(incarnation_, name);
   leased.region = places.region;
   leased.warn = report_;
-  auto queues =
-      queue::make_dynamodb_queues(std::move(places), std::move(leased), (*connection)->client(), clock_, random_);
   auto opened = std::make_unique<OpenStore>();
+  dynamo::Client& client = (*connection)->client();
   opened->connection = std::move(*connection);
-  opened->tables = queues.get();
-  opened->queues = std::move(queues);
+  leased.others = [this, &opened = *opened](const std::string& queue) {
+    return config_.leased(queue) ? nullptr : static_cast<queue::table::TableQueues*>(opened.queues.get());
+  };
+  places.others = [this, &opened = *opened](const std::string& queue) {
+    return config_.leased(queue) ? opened.leased.get() : nullptr;
+  };
+  opened->leased = queue::leased::make_leased_queues(leased, client, clock_, random_);
+  opened->queues = queue::dynamomq::make_dynamomq_queues(places, client, clock_, random_);
   return opened;
 }
 

@@ -5,11 +5,8 @@
 #include "dynamo/connection.hpp"
 #include "host/cost/cost_book.hpp"
 #include "host/observe/metrics.hpp"
+#include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/outbox/outbox_queues.hpp"
-
-namespace sluice::queue {
-class DynamoDbQueues;
-}  // namespace sluice::queue
 
 namespace sluice::runtime {
 
@@ -164,9 +161,9 @@ class HostQueues final : public queue::Queues, public queue::Owners {
  private:
   /// A store with what it stands on.
   struct OpenStore {
-    std::unique_ptr<DynamoDbConnection> connection{};  ///< null for SQLite
-    std::unique_ptr<queue::Queues> queues{};           ///< stand on it
-    queue::DynamoDbQueues* tables = nullptr;           ///< the same; null where none of them has owners
+    std::unique_ptr<DynamoDbConnection> connection{};       ///< null for SQLite
+    std::unique_ptr<queue::leased::LeasedQueues> leased{};  ///< those in leased tables; null but for DynamoDB
+    std::unique_ptr<queue::Queues> queues{};                ///< all others; for DynamoDB in tables of DynamoMQ
   };
   /// `store` is null until it is open; then it stays.
   struct Slot {
@@ -179,13 +176,13 @@ class HostQueues final : public queue::Queues, public queue::Owners {
   Result<std::vector<std::string>> ask_for_made(const std::string& store, Deadline deadline);
   /// Of a queue that its own store does not know: another store that does, and how to say so; empty: none does.
   std::string known_elsewhere(const std::string& queue, Deadline deadline);
-  /// The open store that the queue lies in, and the one of that name.
+  /// What opens the queue, of the store that it lies in.
   Result<queue::Queues*> store_of(const std::string& queue) {
-    return store_named(config::outbox_named(queue) ? queue : config_.queue(queue).store);
-  }
-  Result<queue::Queues*> store_named(const std::string& name) {
-    const auto store = open_store(name);
-    return store ? Result<queue::Queues*>((*store)->queues.get()) : store.error();
+    const auto store = open_store(config::outbox_named(queue) ? queue : config_.queue(queue).store);
+    if (!store) {
+      return store.error();
+    }
+    return config_.leased(queue) ? (*store)->leased.get() : (*store)->queues.get();
   }
   Result<std::unique_ptr<OpenStore>> open(const std::string& name) const;
   Result<std::unique_ptr<OpenStore>> open_dynamodb(const std::string& name) const;

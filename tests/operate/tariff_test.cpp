@@ -5,12 +5,14 @@
 #include "dynamo/client.hpp"
 #include "host/operate/bulk_run.hpp"
 #include "host/operate/mover.hpp"
-#include "host/stores/dynamodb/dynamodb_queues.hpp"
 #include "host/stores/dynamodb/table.hpp"
+#include "host/stores/dynamomq/dynamomq_queues.hpp"
+#include "host/stores/leased/leased_queues.hpp"
 #include "tests/support/desk.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/transport.hpp"
 #include "tests/support/fake_clock.hpp"
+#include "tests/support/forwarding_queues.hpp"
 
 namespace sluice::operate {
 namespace {
@@ -20,10 +22,40 @@ using queue::ChangeAction;
 using queue::Half;
 using Layout = TableTariff::Layout;
 
+bool is_leased(const std::string& queue) { return queue.starts_with("leased"); }
+
+/// What operators and producers open, in the layout that a queue's name tells.
+class BothLayouts final : public test::ForwardingQueues {
+ public:
+  BothLayouts(dynamo::Client& client, const Clock& clock, Random& random)
+      : plain_(queue::dynamomq::make_dynamomq_queues({.queues = {}, .host = "h", .region = "eu-west-1"}, client, clock,
+                                                     random)),
+        leased_(queue::leased::make_leased_queues(
+            {.queues = {}, .host = "h", .region = "eu-west-1", .own_threads = false}, client, clock, random)) {}
+
+  Result<std::unique_ptr<queue::Sender>> open_sender(const std::string& queue) override {
+    return of(queue).open_sender(queue);
+  }
+  Result<std::unique_ptr<queue::Operator>> open_operator(const std::string& queue) override {
+    return of(queue).open_operator(queue);
+  }
+  Result<std::unique_ptr<queue::NoticeBoard>> open_board(const std::string& queue) override {
+    return of(queue).open_board(queue);
+  }
+
+ private:
+  queue::Queues& of(const std::string& queue) {
+    return is_leased(queue) ? static_cast<queue::Queues&>(*leased_) : *plain_;
+  }
+
+  const std::unique_ptr<queue::Queues> plain_;
+  const std::unique_ptr<queue::Queues> leased_;
+};
+
 /// "leased" and "leased2" in one leased table, "plain" and "plain2" in tables of DynamoMQ's layout.
 class TariffTest : public ::testing::Test {
  protected:
-  TariffTest() : model_(clock_, 1), transport_(model_, clock_), credentials_("HOST"), desk_(*queues_) {
+  TariffTest() : model_(clock_, 1), transport_(model_, clock_), credentials_("HOST"), desk_(queues_) {
     const std::string one = queue::leased::LeasedLocation{}.table;
     for (const auto& spec : {queue::dynamodb::TableSpec{.table = one, .layout = queue::dynamodb::kLeasedLayout},
                              queue::dynamodb::TableSpec{.table = "plain"},
@@ -34,7 +66,7 @@ class TariffTest : public ::testing::Test {
   }
 
   static TableTariff tariff(const std::string& queue) {
-    return {queue.starts_with("leased") ? Layout::leased : Layout::dynamomq, queue};
+    return {is_leased(queue) ? Layout::leased : Layout::dynamomq, queue};
   }
 
   void send(const std::string& queue, bool own_ids, std::size_t most) {
@@ -95,8 +127,8 @@ class TariffTest : public ::testing::Test {
 
   /// Carries everything, in batches as a move does.
   void expect_known_move(const std::string& from, const std::string& to) {
-    const auto from_board = *queues_->open_board(from);
-    const auto to_board = *queues_->open_board(to);
+    const auto from_board = *queues_.open_board(from);
+    const auto to_board = *queues_.open_board(to);
     const auto page = desk_.list(from, {.limit = kMessages, .native = true, .consistent = true}, Deadline::never());
     ASSERT_TRUE(page);
     ASSERT_EQ(page->messages.size(), kMessages);
@@ -131,10 +163,7 @@ class TariffTest : public ::testing::Test {
   test::model::ModelTransport transport_;
   test::model::FixedCredentials credentials_;
   dynamo::Client client_{{.region = "eu-west-1"}, transport_, credentials_, clock_, random_};
-  std::unique_ptr<queue::Queues> queues_ = queue::make_dynamodb_queues(
-      {.queues = {{"plain", {.table = "plain"}}, {"plain2", {.table = "plain2"}}}, .host = "h", .region = "eu-west-1"},
-      {.queues = {{"leased", {}}, {"leased2", {}}}, .host = "h", .region = "eu-west-1", .own_threads = false}, client_,
-      clock_, random_);
+  BothLayouts queues_{client_, clock_, random_};
   test::Desk desk_;
 };
 

@@ -10,8 +10,8 @@
 
 #include "host/queue/effects.hpp"
 #include "host/queue/wake/datagram.hpp"
-#include "host/stores/dynamodb/dynamodb_queues.hpp"
 #include "host/stores/dynamodb/table.hpp"
+#include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "tests/stores/leased/leased_rig.hpp"
 
@@ -161,20 +161,26 @@ class BothLayoutsWake : public LeasedWake {
     leased.queues["letters"] = {.table = kTable, .shards = 1};
     leased.own_threads = false;
     leased.ring = wake::RingerOptions{};
-    both_ = make_dynamodb_queues({.queues = {{"plain", {.table = "plain"}}},
-                                  .host = "both",
-                                  .region = "eu-west-1",
-                                  .ring = wake::RingerOptions{}},
-                                 std::move(leased), client_, clock_, random_);
+    leased.others = [this](const std::string& queue) { return queue == "plain" ? plain_.get() : nullptr; };
+    leased_ = make_leased_queues(leased, client_, clock_, random_);
+    plain_ = dynamomq::make_dynamomq_queues(
+        {.queues = {},
+         .host = "both",
+         .region = "eu-west-1",
+         .ring = wake::RingerOptions{},
+         .others = [this](const std::string& queue) { return queue == "plain" ? nullptr : leased_.get(); }},
+        client_, clock_, random_);
   }
+
+  Queues& of(const std::string& queue) { return queue == "plain" ? static_cast<Queues&>(*plain_) : *leased_; }
 
   /// Works off a message of `from` with an emit to `to`.
   void emit(const std::string& from, const std::string& to) {
     NewMessage message;
     message.body = "x";
-    const auto sent = (*both_->open_sender(from))->send(std::span(&message, 1), soon()).front();
+    const auto sent = (*of(from).open_sender(from))->send(std::span(&message, 1), soon()).front();
     ASSERT_EQ(sent.status, SendStatus::sent) << sent.error.message();
-    const auto source = *both_->open_source({from, Half::standard});
+    const auto source = *of(from).open_source({from, Half::standard});
     const auto claimed = source->claim({.max = 1, .visibility = 30s}, soon());
     ASSERT_TRUE(claimed);
     ASSERT_EQ(claimed->deliveries.size(), 1U);
@@ -186,19 +192,21 @@ class BothLayoutsWake : public LeasedWake {
     ASSERT_EQ(settled.status, SettleStatus::applied) << settled.error.message();
   }
 
-  std::unique_ptr<Queues> both_;
+  std::unique_ptr<LeasedQueues> leased_;
+  std::unique_ptr<table::TableQueues> plain_;
 };
 
 TEST_F(BothLayoutsWake, WhatAHandlerSendsToALeasedQueueIsRungForAtItsHosts) {
   ASSERT_TRUE(place_->announce(announcement(), soon()));
   emit("plain", "orders");
-  both_.reset();
+  plain_.reset();
+  leased_.reset();
   EXPECT_THAT(bells(), ElementsAre("queues/orders"));
 }
 
 TEST_F(BothLayoutsWake, WhatAHandlerSendsToAQueueOfTheOtherLayoutWakesItHere) {
   int woken = 0;
-  const auto plain = *both_->open_source({"plain", Half::standard});
+  const auto plain = *plain_->open_source({"plain", Half::standard});
   plain->start({.on_ready = [&woken] { ++woken; }});
   emit("letters", "plain");
   EXPECT_EQ(woken, 1);

@@ -2,25 +2,25 @@
 
 #include <utility>
 
-#include "host/stores/dynamodb/dynamodb_queues.hpp"
+#include "host/stores/dynamomq/dynamomq_queues.hpp"
+#include "host/stores/leased/leased_queues.hpp"
 
 namespace sluice::test::sim {
 namespace {
 
 std::unique_ptr<queue::Queues> queues_of(const Scene& scene, const std::string& name, dynamo::Client& client,
                                          const Clock& clock, Random& random) {
-  queue::dynamomq::DynamoMqOptions dynamomq{.queues = {}, .host = name, .region = "eu-west-1"};
+  if (scene.layout != Layout::leased) {
+    return queue::dynamomq::make_dynamomq_queues({.queues = {}, .host = name, .region = "eu-west-1"}, client, clock,
+                                                 random);
+  }
   queue::leased::LeasedOptions leased{.queues = {}, .host = name, .region = "eu-west-1"};
   leased.lease = scene.lease;
   leased.own_threads = false;
   for (const std::string& queue : scene.queues) {
-    if (scene.layout == Layout::leased) {
-      leased.queues[queue] = {.shards = scene.shards};
-    } else {
-      dynamomq.queues[queue] = {.table = queue};
-    }
+    leased.queues[queue] = {.shards = scene.shards};
   }
-  return queue::make_dynamodb_queues(std::move(dynamomq), std::move(leased), client, clock, random);
+  return queue::leased::make_leased_queues(leased, client, clock, random);
 }
 
 }  // namespace
