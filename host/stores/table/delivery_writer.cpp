@@ -99,6 +99,7 @@ void DeliveryWriter::make(std::vector<DeliveryWrite>& writes, const Rewrite& rew
 void DeliveryWriter::perform(std::span<DeliveryWrite> writes, Deadline deadline) {
   std::vector<RecordWrite> records;
   records.reserve(writes.size());
+  std::vector<DeliveryWrite*> in_transactions;
   for (DeliveryWrite& write : writes) {
     if (write.decided) {
       continue;
@@ -107,6 +108,8 @@ void DeliveryWriter::perform(std::span<DeliveryWrite> writes, Deadline deadline)
     write.before_ = write.record.expected.version.number;
     if (write.in_transaction == nullptr) {
       records.push_back(std::move(write.record));
+    } else {
+      in_transactions.push_back(&write);
     }
   }
   auto made = parts_.runner.run(std::move(records), Repetition::until_known, deadline);
@@ -123,7 +126,7 @@ void DeliveryWriter::perform(std::span<DeliveryWrite> writes, Deadline deadline)
     }
   }
   recover(writes, deadline);
-  perform_transactions(writes, deadline);
+  commit_transactions(parts_, place_, transactions_, in_transactions, deadline);
 }
 
 // Settles what is in doubt with one consistent read.
@@ -163,28 +166,6 @@ void DeliveryWriter::recover(std::span<DeliveryWrite> writes, Deadline deadline)
     } else if (fate == core::WriteFate::refused) {
       outcome.fate = StatementFate::refused;
     }
-  }
-}
-
-void DeliveryWriter::perform_transactions(std::span<DeliveryWrite> writes, Deadline deadline) {
-  std::vector<WantedTransaction> wanted;
-  std::vector<DeliveryWrite*> made_by;
-  for (DeliveryWrite& write : writes) {
-    if (write.in_transaction != nullptr && !write.decided) {
-      std::vector<dynamo::TransactAction> own{request_of(write.record)};
-      std::move(write.beside.begin(), write.beside.end(), std::back_inserter(own));
-      wanted.push_back({write.in_transaction, std::move(own)});
-      made_by.push_back(&write);
-    }
-  }
-  if (wanted.empty()) {
-    return;
-  }
-  auto made = commit_transactions(parts_, place_, transactions_, wanted, deadline);
-  for (std::size_t k = 0; k < made.size(); ++k) {
-    made_by[k]->outcome = std::move(made[k].outcome);
-    made_by[k]->decided = std::move(made[k].refused);
-    made_by[k]->never_applied = made[k].never_applied;
   }
 }
 

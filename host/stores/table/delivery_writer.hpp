@@ -3,58 +3,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/deadline.hpp"
 #include "host/queue/source.hpp"
-#include "host/stores/table/statements.hpp"
 #include "host/stores/table/store_parts.hpp"
 #include "host/stores/table/transaction_writer.hpp"
 #include "host/stores/table/writer_memory.hpp"
 
 namespace sluice::queue::table {
-
-/// One conditional write about a delivery, and what became of it.
-struct DeliveryWrite {
-  std::size_t index = 0;  ///< of the completion or receipt in its call
-  const Receipt* receipt = nullptr;
-  RecordWrite record;                            ///< moved away when the write is made
-  std::string nonce{};                           ///< that it leaves; a removal leaves none
-  std::optional<CompletionAction> action{};      ///< nothing: the delivery goes on as it was
-  bool has_failure = false;                      ///< it writes why the attempt has failed
-  bool keeps = false;                            ///< it stores a checkpoint
-  const Completion* in_transaction = nullptr;    ///< its effects are committed with it, in one transaction
-  std::vector<dynamo::TransactAction> beside{};  ///< what else of the store that transaction writes
-
-  StatementOutcome outcome{};
-  /// What became of it for another reason than its own outcome: its effects, or what is known before it is made, which
-  /// it is not then.
-  std::optional<SettleResult> decided{};
-  bool never_applied = false;  ///< as TransactionOutcome's
-
-  /// What this completion does, and what else is committed with it.
-  void carries(const Completion& completion) {
-    keeps = completion.action == CompletionAction::keep;
-    in_transaction = completion.effects ? &completion : nullptr;
-    // Progress alone may be stored again whatever became of it before.
-    action = keeps && !completion.effects ? std::nullopt : std::optional(completion.action);
-  }
-
-  bool removes() const { return nonce.empty(); }
-  std::int64_t before() const { return before_; }
-  /// The version that it leaves.
-  std::int64_t version() const { return VersionMark::number_of(before_).next(); }
-
- private:
-  friend class DeliveryWriter;
-
-  dynamo::Item key_;         // of its record
-  std::int64_t before_ = 0;  // the version that it is conditional on
-};
 
 /// Makes the writes that end deliveries or extend their leases, and finds out what became of them, whatever the layout.
 ///
@@ -88,7 +47,6 @@ class DeliveryWriter {
 
   void make(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, bool with_failure, Deadline deadline);
   void perform(std::span<DeliveryWrite> writes, Deadline deadline);
-  void perform_transactions(std::span<DeliveryWrite> writes, Deadline deadline);
   void recover(std::span<DeliveryWrite> writes, Deadline deadline);
   void build_upon_own(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, bool with_failure, Deadline deadline);
   dynamo::Result<Records> read(const std::vector<const DeliveryWrite*>& writes, Deadline deadline) const;

@@ -66,19 +66,6 @@ bool names_table(const std::string& text, const std::string& table) {
   return at != std::string::npos;
 }
 
-TransactionOutcome refusal(SettleResult result) {
-  TransactionOutcome outcome;
-  outcome.refused = std::move(result);
-  return outcome;
-}
-
-TransactionOutcome failure(const dynamo::Error& error) {
-  TransactionOutcome outcome;
-  outcome.outcome.error = error;
-  outcome.outcome.fate = outcome_unknown(error) ? StatementFate::unknown : StatementFate::failed;
-  return outcome;
-}
-
 /// The transaction that one completion with effects comes to. A value.
 struct Draft {
   struct Name : core::EffectPart {
@@ -86,25 +73,31 @@ struct Draft {
     bool mark = false;  ///< of a message that is sent with a deduplication id or a unique key
   };
 
-  std::size_t place = 0;
-  const Completion* completion = nullptr;
-  /// The writes of the message's own records, the one with its fence first.
-  const std::vector<dynamo::TransactAction>& own;
+  DeliveryWrite& write;
   dynamo::TransactWriteRequest request{};
   OpenTransaction kept{};     ///< that is made again, if it was made before
   std::vector<Name> names{};  ///< of the actions
   /// Messages, by their number, that are duplicates of ones sent before: accepted, and not stored.
   std::set<std::size_t> left_out{};
   std::vector<std::string> void_marks{};  ///< by message: the token of a mark that is to be replaced
-  std::optional<SettleResult> refused{};
+  /// A message of it may be a duplicate of one that was sent before: it has to be left out.
+  bool met_mark = false;
 
+  const Receipt& receipt() const { return write.in_transaction->receipt; }
   const Effects& effects() const {
     static const Effects kNone;  // a dead letter that moves is a transaction, too
-    return completion->effects ? *completion->effects : kNone;
+    return write.in_transaction->effects ? *write.in_transaction->effects : kNone;
   }
+  /// The effects cannot be committed. False.
   bool refuse(SettleResult result) {
-    refused = std::move(result);
+    write.outcome = {};
+    write.decided = std::move(result);
     return false;
+  }
+  void fail(const dynamo::Error& error) {
+    write.outcome = {};
+    write.outcome.error = error;
+    write.outcome.fate = outcome_unknown(error) ? StatementFate::unknown : StatementFate::failed;
   }
   void add(TransactAction action, Name name) {
     request.actions.push_back(std::move(action));
@@ -121,32 +114,30 @@ class TransactionWriter {
   TransactionWriter(const StoreParts& parts, const QueueTable& place, OpenTransactions& open)
       : parts_(parts), place_(place), open_(open) {}
 
-  std::vector<TransactionOutcome> write(std::span<const WantedTransaction> wanted, Deadline deadline) {
-    std::vector<TransactionOutcome> outcomes(wanted.size());
-    if (wanted.empty()) {
-      return outcomes;
+  void write(std::span<DeliveryWrite* const> writes, Deadline deadline) {
+    if (writes.empty()) {
+      return;
     }
     // What is sent is dated.
     if (const auto sure = parts_.clock.be_sure(place_, kTimeTolerance, deadline); !sure) {
-      for (TransactionOutcome& outcome : outcomes) {
-        outcome.outcome.error = dynamo::Error(dynamo::ErrorKind::server, sure.error().message());
+      for (DeliveryWrite* one : writes) {
+        one->outcome.error = dynamo::Error(dynamo::ErrorKind::server, sure.error().message());
       }
-      return outcomes;
+      return;
     }
     const WallTime now = parts_.clock.wall_now();
     std::vector<Draft> drafts;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      Draft one{.place = i, .completion = wanted[i].completion, .own = wanted[i].own};
+    for (DeliveryWrite* wanted : writes) {
+      Draft one{.write = *wanted};
       // What has come of a checkpoint is told by the fence of whatever follows it.
-      if (auto kept = open_.about(wanted[i].completion->receipt);
-          !kept.empty() && kept.back().action == wanted[i].completion->action) {
+      if (auto kept = open_.about(one.receipt());
+          !kept.empty() && kept.back().action == wanted->in_transaction->action) {
         one.kept = std::move(kept.back());
-        open_.clear(wanted[i].completion->receipt);
+        open_.clear(one.receipt());
       }
       one.left_out = one.kept.left_out;
       fill(one, now);
-      if (one.refused) {
-        outcomes[i].refused = std::move(one.refused);
+      if (wanted->decided) {
         continue;
       }
       if (one.kept.request) {
@@ -157,17 +148,14 @@ class TransactionWriter {
     for (int round = 1; !drafts.empty(); ++round) {
       std::vector<Draft> duplicates;
       for (std::size_t from = 0; from < drafts.size(); from += kMaxAtOnce) {
-        send(std::span(drafts).subspan(from, std::min(kMaxAtOnce, drafts.size() - from)), outcomes, duplicates,
-             deadline);
+        send(std::span(drafts).subspan(from, std::min(kMaxAtOnce, drafts.size() - from)), duplicates, deadline);
       }
-      drafts =
-          round < kMaxRounds ? without_duplicates(std::move(duplicates), outcomes, deadline) : std::vector<Draft>();
+      drafts = round < kMaxRounds ? without_duplicates(std::move(duplicates), deadline) : std::vector<Draft>();
     }
-    return outcomes;
   }
 
  private:
-  /// Fills in request and names, or `refused`, by completion, own, left_out and void_marks.
+  /// Fills in request and names by the write, left_out and void_marks, or refuses it.
   void fill(Draft& draft, WallTime now) const {
     draft.request = {};
     draft.names.clear();
@@ -187,19 +175,21 @@ class TransactionWriter {
                                                   std::to_string(dynamo::kMostActions) + " at most; stage fewer")});
       return;
     }
-    draft.request.token = token_of(place_.queue, draft.completion->receipt, draft.request);
+    draft.request.token = token_of(place_.queue, draft.receipt(), draft.request);
   }
 
   bool add(Draft& draft, core::TransactionPart part, WallTime now) const {
     const Effects& effects = draft.effects();
     switch (part) {
       case core::TransactionPart::end:
-        draft.request.actions = draft.own;
-        draft.names.resize(draft.own.size());
+        draft.add(request_of(draft.write.record), {});
+        for (const TransactAction& action : draft.write.beside) {
+          draft.add(action, {});
+        }
         return true;
       case core::TransactionPart::key:
         if (effects.key) {
-          draft.add(parts_.layouts(place_.queue)->key_record(*effects.key, draft.completion->receipt.id, now),
+          draft.add(parts_.layouts(place_.queue)->key_record(*effects.key, draft.receipt().id, now),
                     {{"its idempotency key"}, part});
         }
         return true;
@@ -258,12 +248,9 @@ class TransactionWriter {
     return true;
   }
 
-  /// The tables in which this transaction has to do with queues.
-  std::set<std::string> tables_of_queues(const Draft& draft, const Effects& effects) const {
+  /// The tables in which a transaction with these effects has to do with queues.
+  std::set<std::string> tables_of_queues(const Effects& effects) const {
     std::set<std::string> tables{place_.table};
-    for (const TransactAction& action : draft.request.actions) {
-      tables.insert(action.table);
-    }
     for (const EmittedMessage& emitted : effects.messages) {
       tables.insert(parts_.layouts(emitted.queue)->place().table);
     }
@@ -274,7 +261,7 @@ class TransactionWriter {
     if (effects.writes.empty()) {
       return true;
     }
-    const std::set<std::string> tables = tables_of_queues(draft, effects);
+    const std::set<std::string> tables = tables_of_queues(effects);
     for (std::size_t i = 0; i < effects.writes.size(); ++i) {
       const auto& wanted = std::get<ItemWrite>(effects.writes[i].write);
       core::EffectPart part = core::part_of(effects.writes[i], i, wanted.table);
@@ -338,7 +325,7 @@ class TransactionWriter {
       for (std::size_t k = 0; k < numbers.size(); ++k) {
         RecordLayout::SentBefore before = layout->sent_before(*asked[k], *seen);
         // The message that ends with this transaction gives its key back by it.
-        const bool own = layout->scope() == own_scope && before.unique.first == draft.completion->receipt.id;
+        const bool own = layout->scope() == own_scope && before.unique.first == draft.receipt().id;
         before.held = before.held && !own;
         draft.void_marks[numbers[k]] = before.unique.token;
         if (before.first(now) != nullptr) {
@@ -349,8 +336,7 @@ class TransactionWriter {
     return std::nullopt;
   }
 
-  void send(std::span<Draft> drafts, std::vector<TransactionOutcome>& outcomes, std::vector<Draft>& duplicates,
-            Deadline deadline) {
+  void send(std::span<Draft> drafts, std::vector<Draft>& duplicates, Deadline deadline) {
     std::vector<dynamo::TransactWriteRequest> requests;
     requests.reserve(drafts.size());
     for (Draft& one : drafts) {
@@ -361,74 +347,69 @@ class TransactionWriter {
     for (std::size_t i = 0; i < drafts.size(); ++i) {
       Draft& draft = drafts[i];
       draft.request = std::move(requests[i]);
-      TransactionOutcome& outcome = outcomes[draft.place];
+      StatementOutcome& outcome = draft.write.outcome;
       if (answers[i]) {
         outcome = {};
-        outcome.outcome.fate = StatementFate::done;
+        outcome.fate = StatementFate::done;
         continue;
       }
-      outcome = outcome_of(draft, answers[i].error(), deadline);
+      judge(draft, answers[i].error(), deadline);
       const bool again = draft.kept.request != nullptr;
       const SteadyTime first_at = again ? draft.kept.first_at : asked_at;
-      outcome.never_applied =
+      draft.write.never_applied =
           again && parts_.clock.steady_now() - first_at < kTokenLife && SLUICE_GUARD(transaction_token);
       // One that may have been applied before stays in question until an answer tells: being refused a connection, a
       // conflict or a throttled partition tells nothing about it.
       const bool in_question =
-          again && outcome.outcome.fate == StatementFate::failed && !outcome.refused && !outcome.met_mark;
-      if (outcome.outcome.fate == StatementFate::unknown || in_question) {
-        open_.remember(draft.completion->receipt,
-                       {std::make_shared<const dynamo::TransactWriteRequest>(std::move(draft.request)),
-                        std::move(draft.left_out), first_at, draft.completion->action});
-      } else if (outcome.met_mark) {
+          again && outcome.fate == StatementFate::failed && !draft.write.decided && !draft.met_mark;
+      if (outcome.fate == StatementFate::unknown || in_question) {
+        open_.remember(draft.receipt(), {std::make_shared<const dynamo::TransactWriteRequest>(std::move(draft.request)),
+                                         std::move(draft.left_out), first_at, draft.write.in_transaction->action});
+      } else if (draft.met_mark) {
         duplicates.push_back(std::move(draft));
       }
     }
   }
   /// What of them can be made again; the others have their outcome.
-  std::vector<Draft> without_duplicates(std::vector<Draft> drafts, std::vector<TransactionOutcome>& outcomes,
-                                        Deadline deadline) {
+  std::vector<Draft> without_duplicates(std::vector<Draft> drafts, Deadline deadline) {
     std::vector<Draft> again;
     for (Draft& one : drafts) {
-      TransactionOutcome& outcome = outcomes[one.place];
       if (const auto unread = leave_out_duplicates(one, deadline)) {
-        outcome = failure(*unread);
+        one.fail(*unread);
         continue;
       }
       one.kept = {};  // it met a mark, and so was not applied
-      if (!one.refused) {
+      one.met_mark = false;
+      if (!one.write.decided) {
         fill(one, parts_.clock.wall_now());
       }
-      if (one.refused) {
-        outcome.refused = std::move(one.refused);
-      } else {
+      if (!one.write.decided) {
         again.push_back(std::move(one));
       }
     }
     return again;
   }
-  TransactionOutcome outcome_of(const Draft& draft, const dynamo::Error& error, Deadline deadline) {
+
+  /// Tells what became of it by the error that it was answered with.
+  void judge(Draft& draft, const dynamo::Error& error, Deadline deadline) {
     using dynamo::ErrorKind;
+    draft.fail(error);
     if (outcome_unknown(error)) {
-      return failure(error);
+      return;
     }
     if (!error.cancellation_reasons.empty()) {
-      return cancelled(draft, error);
-    }
-    if (error.kind == ErrorKind::resource_not_found || error.kind == ErrorKind::access_denied) {
-      const auto blamed = blamed_table(draft, error, deadline);
-      if (blamed) {
+      judge_cancelled(draft, error);
+    } else if (error.kind == ErrorKind::resource_not_found || error.kind == ErrorKind::access_denied) {
+      if (const auto blamed = blamed_table(draft, error, deadline)) {
         const auto& name = draft.names[*blamed];
         const std::string& table = draft.request.actions[*blamed].table;
         const bool missing = error.kind == ErrorKind::resource_not_found;
-        return refusal(
+        draft.refuse(
             core::refused(name, missing ? ErrorCode::queue_missing : ErrorCode::denied,
                           missing ? "table " + table + " does not exist in this region; create it, or mend its name"
                                   : error.message + "; let the role write table " + table));
       }
-      return failure(error);
-    }
-    if (error.kind == ErrorKind::validation && draft.completion->effects != nullptr) {
+    } else if (error.kind == ErrorKind::validation && draft.write.in_transaction->effects != nullptr) {
       // DynamoDB does not say which action it dislikes unless its words do.
       core::EffectPart any;
       for (const auto& name : draft.names) {
@@ -438,66 +419,65 @@ class TransactionWriter {
         }
       }
       any.name = any.name.empty() ? "its messages" : any.name;
-      return refusal(core::refused(any, ErrorCode::invalid, error.message + kMend));
+      draft.refuse(core::refused(any, ErrorCode::invalid, error.message + kMend));
     }
-    return failure(error);
   }
 
   /// Its actions are in the order in which it counts that one is refused.
-  static TransactionOutcome cancelled(const Draft& draft, const dynamo::Error& error) {
+  static void judge_cancelled(Draft& draft, const dynamo::Error& error) {
     using core::TransactionPart;
     const auto& reasons = error.cancellation_reasons;
     const std::size_t count = std::min({reasons.size(), draft.names.size(), draft.request.actions.size()});
     const auto failed = [&](std::size_t i, dynamo::ErrorKind wanted) {
       return reasons[i].stood_in_the_way() && dynamo::error_kind(reasons[i].code, 0) == wanted;
     };
-    std::optional<TransactionOutcome> taken;
-    bool met_mark = false;
+    std::optional<SettleResult> taken;
     for (std::size_t i = 0; i < count; ++i) {
       if (!failed(i, dynamo::ErrorKind::conditional_check_failed)) {
         continue;
       }
       const Draft::Name& name = draft.names[i];
       switch (name.part) {
-        case TransactionPart::end: {
-          TransactionOutcome lost;
-          lost.outcome.fate = StatementFate::refused;
-          return lost;
-        }
+        case TransactionPart::end:
+          draft.write.outcome = {};
+          draft.write.outcome.fate = StatementFate::refused;
+          return;
         case TransactionPart::key:
-          return refusal({SettleStatus::refused, taken_key()});
+          draft.refuse({SettleStatus::refused, taken_key()});
+          return;
         case TransactionPart::writes:
-          return refusal(
+          draft.refuse(
               core::refused_condition(name, "its condition does not hold", draft.request.actions[i].condition));
+          return;
         case TransactionPart::messages:
-          met_mark = met_mark || name.mark;
+          draft.met_mark = draft.met_mark || name.mark;
           if (!taken && !name.mark) {
-            taken = refusal(core::refused(name, ErrorCode::duplicate_id, taken_id().message()));
+            taken = core::refused(name, ErrorCode::duplicate_id, taken_id().message());
           }
           break;
       }
     }
-    if (met_mark) {
-      TransactionOutcome duplicate;
-      duplicate.met_mark = true;
-      duplicate.outcome.error = dynamo::Error(
-          dynamo::ErrorKind::throttled, "others send with the same deduplication ids or unique keys at the same time");
-      return duplicate;
+    if (draft.met_mark) {
+      draft.fail(dynamo::Error(dynamo::ErrorKind::throttled,
+                               "others send with the same deduplication ids or unique keys at the same time"));
+      return;
     }
     if (taken) {
-      return *std::move(taken);
+      draft.refuse(*std::move(taken));
+      return;
     }
     for (std::size_t i = 0; i < count; ++i) {
       if (!failed(i, dynamo::ErrorKind::validation)) {
         continue;
       }
       if (draft.names[i].part == TransactionPart::end) {  // the message's own record has become too large
-        return failure(dynamo::Error(dynamo::ErrorKind::validation, reasons[i].message));
-      }
-      return refusal(core::refused(draft.names[i], ErrorCode::invalid,
+        draft.fail(dynamo::Error(dynamo::ErrorKind::validation, reasons[i].message));
+      } else {
+        draft.refuse(core::refused(draft.names[i], ErrorCode::invalid,
                                    (reasons[i].message.empty() ? reasons[i].code : reasons[i].message) + kMend));
+      }
+      return;
     }
-    return failure(error);
   }
 
   /// The action on a table other than the message's own that is missing, or that the role may not write.
@@ -535,10 +515,9 @@ class TransactionWriter {
 
 }  // namespace
 
-std::vector<TransactionOutcome> commit_transactions(const StoreParts& parts, const QueueTable& place,
-                                                    OpenTransactions& open, std::span<const WantedTransaction> wanted,
-                                                    Deadline deadline) {
-  return TransactionWriter(parts, place, open).write(wanted, deadline);
+void commit_transactions(const StoreParts& parts, const QueueTable& place, OpenTransactions& open,
+                         std::span<DeliveryWrite* const> writes, Deadline deadline) {
+  TransactionWriter(parts, place, open).write(writes, deadline);
 }
 
 }  // namespace sluice::queue::table

@@ -22,19 +22,43 @@
 
 namespace sluice::queue::table {
 
-/// A completion that carries effects.
-struct WantedTransaction {
-  const Completion* completion;
-  std::vector<dynamo::TransactAction> own;  ///< the writes of the message's own records, its fence first
-};
-struct TransactionOutcome {
-  StatementOutcome outcome;
-  /// The effects cannot be committed: what to say of it. `outcome` is StatementFate::failed then.
-  std::optional<SettleResult> refused;
-  /// Of StatementFate::refused: DynamoDB has said of the same token that no try before has taken effect.
+/// One conditional write about a delivery, and what became of it.
+struct DeliveryWrite {
+  std::size_t index = 0;  ///< of the completion or receipt in its call
+  const Receipt* receipt = nullptr;
+  RecordWrite record;                            ///< moved away when the write is made
+  std::string nonce{};                           ///< that it leaves; a removal leaves none
+  std::optional<CompletionAction> action{};      ///< nothing: the delivery goes on as it was
+  bool has_failure = false;                      ///< it writes why the attempt has failed
+  bool keeps = false;                            ///< it stores a checkpoint
+  const Completion* in_transaction = nullptr;    ///< its effects are committed with it, in one transaction
+  std::vector<dynamo::TransactAction> beside{};  ///< what else of the store that transaction writes
+
+  StatementOutcome outcome{};
+  /// What became of it for another reason than its own outcome: its effects, or what is known before it is made, which
+  /// it is not then.
+  std::optional<SettleResult> decided{};
+  /// Of a transaction that was refused: DynamoDB has said of the same token that no try before has taken effect.
   bool never_applied = false;
-  /// A message of it may be a duplicate of one that was sent before: it has to be left out.
-  bool met_mark = false;
+
+  /// What this completion does, and what else is committed with it.
+  void carries(const Completion& completion) {
+    keeps = completion.action == CompletionAction::keep;
+    in_transaction = completion.effects ? &completion : nullptr;
+    // Progress alone may be stored again whatever became of it before.
+    action = keeps && !completion.effects ? std::nullopt : std::optional(completion.action);
+  }
+
+  bool removes() const { return nonce.empty(); }
+  std::int64_t before() const { return before_; }
+  /// The version that it leaves.
+  std::int64_t version() const { return VersionMark::number_of(before_).next(); }
+
+ private:
+  friend class DeliveryWriter;
+
+  dynamo::Item key_;         // of its record
+  std::int64_t before_ = 0;  // the version that it is conditional on
 };
 
 /// Writes completions that carry effects: each is one TransactWriteItems, whose first action is the write of the
@@ -44,8 +68,8 @@ struct TransactionOutcome {
 /// Its token is made of queue, message, version and all that it writes. One whose outcome stayed unknown is kept, and
 /// made again to the letter when the completion is repeated, so that DynamoDB itself says for ten minutes what became
 /// of it. After that, or in another process, the fence decides: what took effect has taken the message away.
-std::vector<TransactionOutcome> commit_transactions(const StoreParts& parts, const QueueTable& place,
-                                                    OpenTransactions& open, std::span<const WantedTransaction> wanted,
-                                                    Deadline deadline);
+/// Sets what became of each; where its effects cannot be committed, what was decided.
+void commit_transactions(const StoreParts& parts, const QueueTable& place, OpenTransactions& open,
+                         std::span<DeliveryWrite* const> writes, Deadline deadline);
 
 }  // namespace sluice::queue::table
