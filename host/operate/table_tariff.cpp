@@ -117,13 +117,13 @@ std::size_t leased_item_bytes(const queue::StoredMessage& stored, const std::str
   bytes += message.priority == queue::Priority::normal ? 0 : kLeasedSmallBytes;
   bytes += message.attempt == 0 ? 0 : kLeasedSmallBytes;
   bytes += message.checkpoint.empty() ? 0 : 1 + message.checkpoint.size();
-  bytes += queue::leased::is_made_id(message.id) ? 0 : 1 + message.id.size();
+  bytes += queue::leased::place_of_made_id(message.id) ? 0 : 1 + message.id.size();
   return bytes + failure_bytes(stored.failure, 1) + kLeasedChangeBytes;
 }
 
 using queue::ChangeAction;
-using queue::leased::ends_in_a_shard;
-using queue::leased::is_made_id;
+using queue::leased::listed_keys;
+using queue::leased::place_of_made_id;
 
 constexpr double kChangesPerRequest = 25;
 constexpr double kKeysPerRead = 100;
@@ -146,11 +146,11 @@ bool stays_in_place(ChangeAction action) {
 // No alias leads to a message whose id the table has made. What has been moved within its queue is found by one too,
 // and a dead letter has been.
 bool has_alias(const queue::StoredMessage& message) {
-  return message.half == queue::Half::dlq || !is_made_id(message.message.id);
+  return message.half == queue::Half::dlq || !place_of_made_id(message.message.id);
 }
 
 // An id that ends as the keys of foreign items are listed is looked for among those, in both halves.
-double looks_for_strangers(const std::string& id) { return ends_in_a_shard(id) ? 2 : 0; }
+double looks_for_strangers(const std::string& id) { return listed_keys(id) ? 2 : 0; }
 
 }  // namespace
 
@@ -161,7 +161,7 @@ std::size_t TableTariff::bytes(const queue::StoredMessage& message) const {
 // Its alias, whether there is one or not, and the record: by the alias, or by an id that says where it lies.
 cost::Spent TableTariff::leased_look(const queue::StoredMessage& message) const {
   const bool alias = has_alias(message);
-  const bool both = alias && is_made_id(message.message.id);
+  const bool both = alias && place_of_made_id(message.message.id);
   return {.requests = (alias ? 2 : 1) / kKeysPerRead,
           .read_units = (both ? 2.0 : 1.0) + units(bytes(message), kReadUnit),
           .write_units = 0};
@@ -233,7 +233,7 @@ cost::Spent TableTariff::carry_in(const queue::StoredMessage& message) const {
   }
   // It keeps its id, and so has an alias. Where an id says that it would lie must be empty. What is looked for first is
   // not there.
-  const bool made = is_made_id(message.message.id);
+  const bool made = place_of_made_id(message.message.id).has_value();
   const double besides = kAlias + (made ? 1 : 0);
   if (made && !has_alias(message)) {
     shown += {.requests = 1 / kKeysPerRead, .read_units = 1, .write_units = 0};

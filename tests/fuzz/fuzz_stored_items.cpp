@@ -52,8 +52,9 @@ void read_dynamomq(const Item& item) {
 }
 
 void read_leased(const Item& item) {
-  const auto candidate = leased::Candidate::of(item);
-  static_cast<void>(candidate.state.is_suspect());
+  static_cast<void>(leased::state_of(item).is_suspect());
+  static_cast<void>(leased::shard_of(item));
+  static_cast<void>(leased::held_sort(item));
   static_cast<void>(leased::next_version(leased::version_of(item)));
   static_cast<void>(leased::oddity_of(item));
   static_cast<void>(leased::native_of(item));

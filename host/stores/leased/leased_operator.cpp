@@ -49,8 +49,7 @@ struct RecordPosition {
     return {.time = ours ? sort.substr(1) : sort, .digit = sort.empty() ? '0' : sort.front(), .shard = shard};
   }
   static RecordPosition of(const dynamo::Item& item) {
-    const Place place = Place::of(item);
-    return of(place.sort, parse_partition(place.partition).value_or(Partition{}).shard);
+    return of(dynamo::text_of(item, attribute::kSort), shard_of(item));
   }
   friend auto operator<=>(const RecordPosition&, const RecordPosition&) = default;
 };
@@ -264,10 +263,10 @@ class LeasedOperator final : public table::RecordOperator {
     const auto held = held_ == nullptr ? std::set<std::uint32_t>() : held_->begin_list(request.half);
     look.only = held_ == nullptr ? nullptr : &held;
     if (!request.content) {
-      table::project(look, {attribute::kPartition, attribute::kSort, attribute::kOwnId, attribute::kPriority,
-                            attribute::kSentAt, attribute::kCreatedAt, attribute::kUpdated, attribute::kVersion,
-                            attribute::kReceiveCount, attribute::kNotBefore, attribute::kReceived, attribute::kMarks,
-                            attribute::kFailure, attribute::kHold});
+      table::project(
+          look, {attribute::kPartition, attribute::kSort, attribute::kOwnId, attribute::kPriority, attribute::kSentAt,
+                 attribute::kCreatedAt, attribute::kUpdated, attribute::kVersion, attribute::kReceiveCount,
+                 attribute::kNotBefore, attribute::kReceived, attribute::kMarks, attribute::kFailure});
     }
     const std::string mark = cursor_mark({place().queue, request.half}, request.newest_first);
     if (!request.cursor.empty()) {
@@ -517,51 +516,26 @@ class LeasedOperator final : public table::RecordOperator {
     }
   }
 
-  // Of dead letters that are to be redriven and hold their groups back: where they lay before, and go back to.
-  std::map<const Task*, Place> old_places(const std::vector<Task*>& tasks, Deadline deadline) const {
-    std::map<Place, Task*> held;
-    std::set<Place> places;
-    for (Task* task : tasks) {
-      const auto free = task->change->action == ChangeAction::redrive ? free_group(place(), task->item) : std::nullopt;
-      if (free) {
-        held.emplace(Place::of(free->item), task);
-        places.insert(Place::of(free->item));
-      }
-    }
-    std::map<const Task*, Place> old;
-    if (places.empty()) {
-      return old;
-    }
-    const auto holds = read_places(parts_.client, place(), places, deadline);
-    for (const auto& [where, task] : held) {
-      if (!holds) {
-        task->end(ChangeStatus::failed, 0, table::store_error(place(), holds.error()));
-        continue;
-      }
-      const auto hold = holds->find(where);
-      const auto* sort =
-          hold == holds->end() ? nullptr : dynamo::find<std::string>(hold->second, attribute::kTargetSort);
-      if (sort != nullptr && is_sort_key(*sort)) {
-        const std::uint32_t shard = Candidate::of(task->item).shard;
-        old.emplace(task, Place{partition_of(place().queue, Half::standard, shard), *sort});
-      }
-    }
-    return old;
-  }
-
   Place goal(const Task& task, std::uint32_t shards, WallTime now, std::int64_t number) const {
-    const Candidate record = Candidate::of(task.item);
+    const core::MessageState state = state_of(task.item);
+    const std::uint32_t from = shard_of(task.item);
     // A shard beyond the number is to run empty.
-    const std::uint32_t shard = record.shard < shards ? record.shard : queue_.shard_for(record.state.group, shards);
+    const std::uint32_t shard = from < shards ? from : queue_.shard_for(state.group, shards);
     const auto in = [&](Half half) { return partition_of(place().queue, half, shard); };
-    const auto key_at = [&](WallTime due) { return sort_key_of(record.state.priority, due, queue_.random); };
+    const auto key_at = [&](WallTime due) { return sort_key_of(state.priority, due, queue_.random); };
     switch (task.change->action) {
       case ChangeAction::delay:
-        return {in(record.state.half), key_at(later(now, task.change->after))};
+        return {in(state.half), key_at(later(now, task.change->after))};
       case ChangeAction::move_to_front:
-        return {in(record.state.half), front_sort_key(now + std::chrono::milliseconds(number), queue_.random)};
+        return {in(state.half), front_sort_key(now + std::chrono::milliseconds(number), queue_.random)};
       case ChangeAction::dead_letter:
         return {in(Half::dlq), key_at(now)};
+      case ChangeAction::redrive:
+        // What its group waits for goes back to where it lay.
+        if (std::string held = held_sort(task.item); is_sort_key(held)) {
+          return {partition_of(place().queue, Half::standard, from), std::move(held)};
+        }
+        [[fallthrough]];
       default:
         return {in(Half::standard), key_at(now)};
     }
@@ -598,8 +572,7 @@ class LeasedOperator final : public table::RecordOperator {
     } else {
       request.actions.push_back(put_alias_anyway(place(), id, to));
     }
-    const bool still_held = Candidate::of(moved).hold;
-    if (auto freed = still_held ? std::nullopt : free_group(place(), read)) {
+    if (auto freed = held_sort(moved).empty() ? free_group(place(), read) : std::nullopt) {
       request.actions.push_back(std::move(*freed));
     }
     return request;
@@ -609,22 +582,15 @@ class LeasedOperator final : public table::RecordOperator {
     if (tasks.empty()) {
       return;
     }
-    const auto old = old_places(tasks, deadline);
     const auto shards = queue_.shards.get(deadline);
     std::vector<dynamo::TransactWriteRequest> requests;
     std::vector<Task*> moving;
     for (Task* task : tasks) {
-      if (!task->open) {
-        continue;
-      }
       if (!shards) {
         task->end(ChangeStatus::failed, 0, shards.error());
         continue;
       }
-      const auto before = old.find(task);
-      const Place to = before != old.end()
-                           ? before->second
-                           : goal(*task, shards->count, now, static_cast<std::int64_t>(requests.size()));
+      const Place to = goal(*task, shards->count, now, static_cast<std::int64_t>(requests.size()));
       requests.push_back(move_request(task->item, moved(*task, to, now)));
       moving.push_back(task);
     }
@@ -684,7 +650,7 @@ class LeasedOperator final : public table::RecordOperator {
       return after;
     }
     auto written = RecordOperator::put_edited(before, after, deadline);
-    const auto hold = Candidate::of(after).hold ? std::nullopt : free_group(place(), before);
+    const auto hold = held_sort(after).empty() ? free_group(place(), before) : std::nullopt;
     if (written && hold) {
       // Without it the group waits until an operator removes the message: it is not worth failing the edit.
       static_cast<void>(parts_.client.write(*hold, deadline));

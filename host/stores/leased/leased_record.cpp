@@ -25,7 +25,6 @@ using dynamo::AttributeValue;
 using dynamo::Item;
 using dynamo::whole_number;
 using owned::append_digits;
-using owned::read_digits;
 using table::VersionMark;
 
 constexpr std::size_t kMostGroupInAKey = 512;
@@ -44,8 +43,6 @@ std::optional<std::uint32_t> shard_number(std::string_view digits) {
   const bool plain = digits.size() == 1 || !digits.starts_with('0');
   return plain && number && *number < kMostShards ? number : std::nullopt;
 }
-
-bool is_set(const Item& item, std::string_view name) { return whole_number(item, name).value_or(0) > 0; }
 
 Priority stored_priority(const Item& item) {
   const auto number = whole_number(item, attribute::kPriority);
@@ -82,21 +79,6 @@ bool is_number_or_absent(const AttributeValue* value) {
 
 // Read as it is written: 1 is spelt by its absence, so that a condition on it means one thing.
 bool is_version(const AttributeValue* value) { return value == nullptr || whole_number(value).value_or(1) != 1; }
-
-// Sent at the time of its key.
-core::MessageState state_of(const Item& item, const Place& place, Half half) {
-  return {.half = half,
-          .sent_at = due_of(place.sort),
-          .hidden_until = time_of(item, attribute::kNotBefore),
-          .received_at = time_of(item, attribute::kReceived),
-          .receives = table::count_of(attribute_of(item, attribute::kReceiveCount)),
-          .marks = table::count_of(attribute_of(item, attribute::kMarks)),
-          .version = version_of(item).number,
-          .priority = stored_priority(item),
-          .group = dynamo::text_of(item, attribute::kGroup),
-          .failure = table::decode_failure(attribute_of(item, attribute::kFailure)),
-          .checkpoint = table::checkpoint_of(attribute_of(item, attribute::kCheckpoint))};
-}
 
 /// What of an item nobody understands.
 struct Oddity {
@@ -255,6 +237,10 @@ Half half_of(const dynamo::Item& item) {
   return partition ? partition->half : Half::standard;
 }
 
+std::uint32_t shard_of(const dynamo::Item& item) {
+  return parse_partition(Place::of(item).partition).value_or(Partition{}).shard;
+}
+
 std::string ownership_partition(std::string_view queue, Half half) {
   return joined(queue, half == Half::dlq ? "@dlq" : "@", "");
 }
@@ -286,23 +272,6 @@ std::string made_id(std::string_view sort, std::uint32_t shard) {
   std::string id(sort);
   append_digits(id, shard, kShardDigits);
   return id;
-}
-
-std::optional<std::pair<std::string, std::uint32_t>> listed_keys(std::string_view id) {
-  if (id.size() <= kShardDigits) {
-    return std::nullopt;
-  }
-  const std::size_t sort_bytes = id.size() - kShardDigits;
-  const auto shard = read_digits(id.substr(sort_bytes));
-  if (!shard) {
-    return std::nullopt;
-  }
-  return std::pair(std::string(id.substr(0, sort_bytes)), static_cast<std::uint32_t>(*shard));
-}
-
-std::optional<std::pair<std::string, std::uint32_t>> place_of_made_id(std::string_view id) {
-  auto keys = listed_keys(id);
-  return keys && is_sort_key(keys->first) ? std::move(keys) : std::nullopt;
 }
 
 std::optional<Place> made_place(std::string_view queue, std::string_view id) {
@@ -380,24 +349,27 @@ std::string version_condition(const table::VersionMark& version, std::map<std::s
   return "attribute_exists(#p) AND attribute_not_exists(#v)";
 }
 
-Candidate Candidate::of(const Item& item) {
-  Place place = Place::of(item);
-  const Partition partition = parse_partition(place.partition).value_or(Partition{});
-  core::MessageState state = state_of(item, place, partition.half);
-  return {.id = id_of(item),
-          .place = std::move(place),
-          .shard = partition.shard,
-          .state = std::move(state),
-          .frees_key_at_claim = dynamo::text_of(item, attribute::kUniqueToken).ends_with(kFreedAtClaim),
-          .nonce = dynamo::text_of(item, attribute::kNonce),
-          .hold = is_set(item, attribute::kHold),
-          .odd = oddity_of(item)};
+core::MessageState state_of(const Item& item) {
+  return {.half = half_of(item),
+          .sent_at = due_of(dynamo::text_of(item, attribute::kSort)),
+          .hidden_until = time_of(item, attribute::kNotBefore),
+          .received_at = time_of(item, attribute::kReceived),
+          .receives = table::count_of(attribute_of(item, attribute::kReceiveCount)),
+          .marks = table::count_of(attribute_of(item, attribute::kMarks)),
+          .version = version_of(item).number,
+          .priority = stored_priority(item),
+          .group = dynamo::text_of(item, attribute::kGroup),
+          .failure = table::decode_failure(attribute_of(item, attribute::kFailure)),
+          .checkpoint = table::checkpoint_of(attribute_of(item, attribute::kCheckpoint))};
 }
+
+std::string held_sort(const Item& item) { return dynamo::text_of(item, attribute::kHold); }
 
 StoredMessage decode_standing(const Item& item, Half half) {
   StoredMessage record;
   record.message.id = id_of(item);
-  state_of(item, Place::of(item), half).put_into(record);
+  state_of(item).put_into(record);
+  record.half = half;
   record.message.sent_at = time_of(item, attribute::kSentAt).value_or(record.message.sent_at);
   record.created_at = time_of(item, attribute::kCreatedAt).value_or(record.message.sent_at);
   record.updated_at = time_of(item, attribute::kUpdated).value_or(record.created_at);
@@ -590,16 +562,16 @@ dynamo::TransactAction remove_record(const table::QueueTable& table, const dynam
 }
 
 std::optional<dynamo::TransactAction> free_group(const table::QueueTable& table, const dynamo::Item& read) {
-  const Candidate record = Candidate::of(read);
-  if (!record.hold) {
+  if (held_sort(read).empty()) {
     return std::nullopt;
   }
+  const Place hold = hold_place(table.queue, shard_of(read), dynamo::text_of(read, attribute::kGroup));
   return dynamo::TransactAction{.kind = dynamo::TransactAction::Kind::remove,
                                 .table = table.table,
-                                .item = hold_place(table.queue, record.shard, record.state.group).key(),
+                                .item = hold.key(),
                                 .condition = "attribute_not_exists(#i) OR #i = :i",
                                 .names = {{"#i", std::string(attribute::kOwnId)}},
-                                .values = {{":i", record.id}}};
+                                .values = {{":i", id_of(read)}}};
 }
 
 RecordChange attributes_of(const core::StateChange& change, bool marked) {

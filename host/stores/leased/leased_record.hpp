@@ -53,8 +53,9 @@ struct Partition {
 std::string partition_of(std::string_view queue, Half half, std::uint32_t shard);
 /// Nothing for a partition that holds no messages.
 std::optional<Partition> parse_partition(std::string_view partition);
-/// The half of the queue that an item of a message lies in.
+/// The half of the queue, and the shard, that an item of a message lies in.
 Half half_of(const dynamo::Item& item);
+std::uint32_t shard_of(const dynamo::Item& item);
 
 /// The partition of a half's ownership items, and the sort key of one.
 std::string ownership_partition(std::string_view queue, Half half);
@@ -70,9 +71,6 @@ Place hold_place(std::string_view queue, std::uint32_t shard, std::string_view g
 
 /// The id of a message whose sender named none: its sort key and its shard.
 std::string made_id(std::string_view sort, std::uint32_t shard);
-std::optional<std::pair<std::string, std::uint32_t>> place_of_made_id(std::string_view id);
-/// The keys by which an item is listed that has no id: its sort key and its shard, put together as a made id is.
-std::optional<std::pair<std::string, std::uint32_t>> listed_keys(std::string_view id);
 /// Where a message of that id lies that was never moved; nothing for an id of a sender's own.
 std::optional<Place> made_place(std::string_view queue, std::string_view id);
 /// Where the alias of an id lies.
@@ -97,23 +95,12 @@ std::int64_t next_version(const table::VersionMark& version);
 std::string version_condition(const table::VersionMark& version, std::map<std::string, std::string>& names,
                               dynamo::Item& values);
 
-/// A record whose turn may have come: as much of it as handing it out needs.
-struct Candidate {
-  std::string id;
-  Place place;
-  std::uint32_t shard = 0;
-  core::MessageState state;         ///< sent at the time of its key
-  bool frees_key_at_claim = false;  ///< its unique key is free once it was handed out, which has to be written
-  std::string nonce;                ///< of its last update; empty: none
-  bool hold = false;                ///< a dead letter that keeps its group waiting
-  /// Why it cannot be handed out: what of it nobody understands. Empty: nothing.
-  std::string odd;
-
-  static Candidate of(const dynamo::Item& item);
-};
-
 /// The id of a message: the one that it brings, or the one that is made of its place.
 std::string id_of(const dynamo::Item& item);
+/// As much of it as handing it out needs; sent at the time of its key.
+core::MessageState state_of(const dynamo::Item& item);
+/// Of a dead letter that keeps its group waiting: the sort key by which it lay there before; empty: it holds nothing.
+std::string held_sort(const dynamo::Item& item);
 /// Reads any item whatever; what is missing or of another type takes its default and stands in `odd` by the name that
 /// records of all layouts have for it. Never fails.
 StoredMessage decode_record(const dynamo::Item& item, Half half);

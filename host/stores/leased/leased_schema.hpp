@@ -41,7 +41,8 @@ inline constexpr std::string_view kNonce = "w";         ///< S: of the last upda
 /// S: the DynamoDB JSON of the item that the record was read from elsewhere, with what no field says.
 inline constexpr std::string_view kNative = "o";
 inline constexpr std::string_view kCheckpoint = "k";  ///< B: progress that a handler has stored
-inline constexpr std::string_view kHold = "h";        ///< N 1: of a dead letter whose group waits for an operator
+/// S: of a dead letter whose group waits for an operator, the sort key by which it lay there before.
+inline constexpr std::string_view kHold = "h";
 
 // Of an alias: where the message of an id lies.
 inline constexpr std::string_view kTarget = "t";      ///< S

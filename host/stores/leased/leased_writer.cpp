@@ -67,14 +67,13 @@ core::StateChange end_of(const Completion& completion, const owned::Out& out, Wa
 }  // namespace
 
 owned::Out out_of(const dynamo::Item& item) {
-  Candidate record = Candidate::of(item);
-  record.state.checkpoint.clear();  // whoever has the message has it
-  const bool counted = record.state.received_at.has_value();
-  return {.spot = {record.shard, std::move(record.place.sort)},
-          .id = std::move(record.id),
-          .holds_group = record.hold,
-          .state = std::move(record.state),
-          .counted = counted};
+  owned::Out out{.spot = {shard_of(item), dynamo::text_of(item, attribute::kSort)},
+                 .id = id_of(item),
+                 .holds_group = !held_sort(item).empty(),
+                 .state = state_of(item)};
+  out.counted = out.state.received_at.has_value();
+  out.state.checkpoint.clear();  // whoever has the message has it
+  return out;
 }
 
 void drop_companions(const table::StoreParts& parts, const table::QueueTable& place, std::span<const owned::Out> gone,
@@ -96,7 +95,7 @@ bool LeasedWriter::has_doubt(const Receipt& receipt, CompletionAction about) con
 
 bool LeasedWriter::went_on(const Receipt& receipt, const dynamo::Item& record) const {
   const auto doubts = state_.doubts.about(receipt);
-  const std::string nonce = Candidate::of(record).nonce;
+  const std::string nonce = dynamo::text_of(record, attribute::kNonce);
   return std::any_of(doubts.begin(), doubts.end(), [&nonce](const auto& doubt) {
     return doubt.nonce == nonce && doubt.action.value_or(CompletionAction::keep) == CompletionAction::keep;
   });
@@ -218,10 +217,9 @@ void LeasedWriter::add_move(table::DeliveryWrite& write, const Lease& lease, con
   touch(item, parts_.nonces.next(), now);
   const std::string& group = lease.out->state.group;
   if (change.holds_group && !group.empty()) {
-    item.insert_or_assign(std::string(attribute::kHold), AttributeValue::number(1));
+    item.insert_or_assign(std::string(attribute::kHold), from);
     dynamo::Item hold = hold_place(place_.queue, shard, group).key();
     hold.emplace(attribute::kOwnId, lease.out->id);
-    hold.emplace(attribute::kTargetSort, from);
     hold.emplace(attribute::kGroup, group);
     write.beside.push_back(put(place_.table, std::move(hold)));
   }
@@ -237,8 +235,8 @@ bool LeasedWriter::has_moved(const Lease& lease, Deadline deadline) const {
   if (!found || !found->at(lease.receipt.id).there()) {
     return false;
   }
-  const Candidate record = Candidate::of(found->at(lease.receipt.id).item);
-  return record.place != place_of(*lease.out) && record.state.version == lease.receipt.version + 1;
+  const dynamo::Item& record = found->at(lease.receipt.id).item;
+  return Place::of(record) != place_of(*lease.out) && version_of(record).number == lease.receipt.version + 1;
 }
 
 std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> completions, Outs outs, Deadline deadline) {

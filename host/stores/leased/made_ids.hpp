@@ -1,7 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "host/stores/owned/sort_keys.hpp"
 
@@ -23,14 +27,23 @@ using owned::whole_milliseconds;
 
 inline constexpr std::size_t kShardDigits = 2;
 
-/// It may be read as a key and the number of a shard.
-inline bool ends_in_a_shard(std::string_view id) {
-  return id.size() > kShardDigits && owned::read_digits(id.substr(id.size() - kShardDigits)).has_value();
+/// The keys by which an item is listed that has no id: its sort key and its shard, put together as a made id is.
+inline std::optional<std::pair<std::string, std::uint32_t>> listed_keys(std::string_view id) {
+  if (id.size() <= kShardDigits) {
+    return std::nullopt;
+  }
+  const std::size_t sort_bytes = id.size() - kShardDigits;
+  const auto shard = owned::read_digits(id.substr(sort_bytes));
+  if (!shard) {
+    return std::nullopt;
+  }
+  return std::pair(std::string(id.substr(0, sort_bytes)), static_cast<std::uint32_t>(*shard));
 }
 
-/// A table of this layout has given a message this id: its sort key and its shard.
-inline bool is_made_id(std::string_view id) {
-  return ends_in_a_shard(id) && is_sort_key(id.substr(0, id.size() - kShardDigits));
+/// The same of an id that a table of this layout has given a message; nothing for any other.
+inline std::optional<std::pair<std::string, std::uint32_t>> place_of_made_id(std::string_view id) {
+  auto keys = listed_keys(id);
+  return keys && is_sort_key(keys->first) ? std::move(keys) : std::nullopt;
 }
 
 }  // namespace sluice::queue::leased

@@ -24,13 +24,12 @@ struct ReadItem final : owned::Record {
 
 owned::Found found_of(dynamo::Item item) {
   constexpr std::size_t kBesideItsValues = 60;  // in a table, about
-  Candidate candidate = Candidate::of(item);
-  return {.sort = std::move(candidate.place.sort),
-          .state = std::move(candidate.state),
+  return {.sort = dynamo::text_of(item, attribute::kSort),
+          .state = state_of(item),
           .bytes = kBesideItsValues + table::item_bytes(item),
-          .writes_claim = candidate.frees_key_at_claim,
-          .holds_group = candidate.hold,
-          .odd = std::move(candidate.odd),
+          .writes_claim = dynamo::text_of(item, attribute::kUniqueToken).ends_with(kFreedAtClaim),
+          .holds_group = !held_sort(item).empty(),
+          .odd = oddity_of(item),
           .record = std::make_unique<ReadItem>(std::move(item))};
 }
 
@@ -96,7 +95,7 @@ std::vector<bool> TableMessages::write_claims(std::span<const ClaimWrite> claims
     bool done = outcomes[i].fate == table::StatementFate::done;
     if (!done && outcomes[i].fate != table::StatementFate::failed) {
       const auto item = parts_.client.get_item({.table = place_.table, .key = places[i].key()}, deadline);
-      done = item && Candidate::of(item->item).nonce == nonces[i];
+      done = item && dynamo::text_of(item->item, attribute::kNonce) == nonces[i];
     }
     written.push_back(done);
   }

@@ -115,7 +115,7 @@ class OwnerHold : public ::testing::TestWithParam<std::size_t> {
     const auto second = claim();
     ASSERT_EQ(second.message.id, ids_[1]);
     for (const dynamo::Item& item : world_.messages()) {
-      record_ = leased::Candidate::of(item).id == ids_[1] ? item : record_;
+      record_ = leased::id_of(item) == ids_[1] ? item : record_;
     }
     host_->settle(
         {queue::Completion{.receipt = second.receipt, .action = CompletionAction::dead_letter, .hold_group = true}});

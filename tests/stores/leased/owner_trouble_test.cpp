@@ -92,7 +92,7 @@ TEST(OwnerTrouble, HeldGroupsThatCannotBeReadAreAskedForAfterAPause) {
 void dead_letter_behind_its_back(OwnerWorld& world, const std::string& head) {
   const auto items = world.messages();
   for (const auto& item : items) {
-    if (leased::Candidate::of(item).id == head) {
+    if (leased::id_of(item) == head) {
       world.remove(leased::Place::of(item).key());
     }
   }

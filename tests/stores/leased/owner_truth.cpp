@@ -60,7 +60,7 @@ void OwnerTruth::see(const std::string& who, const dynamo::Item* before, const d
   if (!partition) {
     return;
   }
-  const std::string id = leased::Candidate::of(after == nullptr ? *before : *after).id;
+  const std::string id = leased::id_of(after == nullptr ? *before : *after);
   auto& half = partition->half == queue::Half::standard ? there_ : dead_;
   if (after != nullptr) {
     half[id] = *after;
@@ -120,7 +120,7 @@ void OwnerTruth::check_group(const OwnerHost& host, const std::string& id, const
       say(host.name + " begins with " + id + " before " + other + " of its group is done");
     }
     const auto dead = dead_.find(other);
-    if (dead != dead_.end() && leased::Candidate::of(dead->second).hold) {
+    if (dead != dead_.end() && !leased::held_sort(dead->second).empty()) {
       say(host.name + " begins with " + id + " although the dead letter " + other + " keeps its group waiting");
     }
   }
@@ -132,12 +132,11 @@ void OwnerTruth::check_crash(const OwnerHost& host, const Delivery& handed, Know
   if (!version || record == there_.end()) {
     return;
   }
-  const leased::Candidate now = leased::Candidate::of(record->second);
-  if (!handed.suspect && now.state.version == *version) {
+  const auto now = leased::state_of(record->second);
+  if (!handed.suspect && now.version == *version) {
     say(host.name + " begins with " + handed.message.id +
         ", which was at work in a host that crashed, as with any other");
-  } else if (handed.suspect && now.state.version == handed.receipt.version &&
-             now.state.receives < handed.message.attempt) {
+  } else if (handed.suspect && now.version == handed.receipt.version && now.receives < handed.message.attempt) {
     say(host.name + " begins with the suspect " + handed.message.id + " without having counted the attempt");
   }
   ++crashes_checked_;
@@ -164,10 +163,10 @@ void OwnerTruth::crashed(const OwnerHost& host, const Delivery& handed) {
   if (known.last_host != host.name || record == there_.end()) {
     return;
   }
-  const leased::Candidate now = leased::Candidate::of(record->second);
+  const auto now = leased::state_of(record->second);
   // What waits for a later time has been put back, although its host never heard of it: nobody had it at work any more.
-  if (now.state.hidden_until.value_or(WallTime()) <= world_.clock.wall_now()) {
-    known.crash_version = now.state.version;
+  if (now.hidden_until.value_or(WallTime()) <= world_.clock.wall_now()) {
+    known.crash_version = now.version;
   }
 }
 
@@ -177,7 +176,7 @@ void OwnerTruth::edit(const std::string& id) {
     return;
   }
   dynamo::Item item = found->second;
-  const std::int64_t version = leased::Candidate::of(item).state.version + 1;
+  const std::int64_t version = leased::version_of(item).number + 1;
   const int edits = ++known_.at(id).edits;
   item.insert_or_assign(std::string(leased::attribute::kVersion), dynamo::AttributeValue::number(version));
   item.insert_or_assign(std::string(leased::attribute::kNonce), "edit-" + std::to_string(edits));
@@ -188,10 +187,9 @@ void OwnerTruth::edit(const std::string& id) {
 void OwnerTruth::release_groups() {
   const auto dead = dead_;
   for (const auto& [id, item] : dead) {
-    const leased::Candidate letter = leased::Candidate::of(item);
-    if (letter.hold) {
-      world_.remove(leased::hold_place(kOwnersQueue, letter.shard, letter.state.group).key());
-      world_.remove(letter.place.key());
+    if (!leased::held_sort(item).empty()) {
+      world_.remove(leased::hold_place(kOwnersQueue, leased::shard_of(item), leased::state_of(item).group).key());
+      world_.remove(leased::Place::of(item).key());
     }
   }
 }

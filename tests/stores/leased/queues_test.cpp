@@ -620,6 +620,28 @@ TEST_F(LeasedQueuesTest, ATableOfTheOtherLayoutIsNamedEitherWay) {
   EXPECT_THAT(sent.error.message(), HasSubstr("no table of the leased layout"));
 }
 
+TEST_F(LeasedQueuesTest, ADeadLetterThatHoldsItsGroupSaysWhereItLayWhateverElseIsLeftOfThat) {
+  const std::string before = sort_key_of(Priority::high, clock_.wall_now() - 60s, random_);
+  Item letter = at("orders!1", sort_key_of(Priority::normal, clock_.wall_now(), random_));
+  letter.emplace(attribute::kBody, "x");
+  letter.emplace(attribute::kGroup, "g");
+  letter.emplace(attribute::kPriority, AttributeValue::number(1));
+  letter.emplace(attribute::kOwnId, made_id(before, 1));
+  letter.emplace(attribute::kHold, before);
+  put(letter);
+  const Place lies = Place::of(letter);
+  Item alias = alias_place("orders", made_id(before, 1)).key();
+  alias.emplace(attribute::kTarget, lies.partition);
+  alias.emplace(attribute::kTargetSort, lies.sort);
+  put(alias);
+  const Change redrive{.id = made_id(before, 1), .action = ChangeAction::redrive};
+  EXPECT_EQ(desk_->change("orders", std::span(&redrive, 1), soon()).front().status, ChangeStatus::applied);
+  const auto left = stored();
+  ASSERT_THAT(left, SizeIs(1)) << "its id says again where it lies";
+  EXPECT_EQ(Place::of(left.front()), (Place{"orders#1", before}));
+  EXPECT_THAT(held_sort(left.front()), IsEmpty());
+}
+
 TEST_F(LeasedQueuesTest, NoticesAndKeysLieBesideTheMessages) {
   const auto opened_board = queues_->open_board("orders");
   NoticeBoard* const board = opened_board->get();

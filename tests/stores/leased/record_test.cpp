@@ -91,12 +91,14 @@ TEST_F(LeasedRecordTest, WhatASenderSaysComesBack) {
   EXPECT_EQ(read.created_at, kNow);
   EXPECT_EQ(read.updated_at, kNow);
   EXPECT_EQ(read.state(kNow), MessageState::delayed);
-  const Candidate candidate = Candidate::of(item);
-  EXPECT_EQ(candidate.id, "A-1");
-  EXPECT_EQ(candidate.state.sent_at, kNow + 60s);
-  EXPECT_EQ(candidate.state.group, "g");
-  EXPECT_EQ(candidate.state.priority, Priority::high);
-  EXPECT_THAT(candidate.odd, IsEmpty());
+  EXPECT_EQ(id_of(item), "A-1");
+  EXPECT_EQ(shard_of(item), 3U);
+  const core::MessageState state = state_of(item);
+  EXPECT_EQ(state.sent_at, kNow + 60s);
+  EXPECT_EQ(state.group, "g");
+  EXPECT_EQ(state.priority, Priority::high);
+  EXPECT_THAT(oddity_of(item), IsEmpty());
+  EXPECT_THAT(held_sort(item), IsEmpty());
 }
 
 TEST_F(LeasedRecordTest, TextThatIsNoneOrNamedOtherwiseKeepsBytesAndType) {
@@ -155,7 +157,7 @@ TEST_F(LeasedRecordTest, AMadeIdSaysWhereItsMessageLies) {
     EXPECT_EQ(made->second, shard);
     const Place place{partition_of("orders", Half::standard, shard), sort};
     EXPECT_EQ(made_place("orders", id), place);
-    EXPECT_EQ(Candidate::of(place.key()).id, id);
+    EXPECT_EQ(id_of(place.key()), id);
   }
   for (const std::string id : {"", "A-1", "21K000000000000000000000000000", "21K00000000000000000000000000",
                                "41K0000000000000000000000000U", "9b2f7a54-3a53-4b51-9a0c-0d3b0c6bd1f5"}) {
@@ -241,7 +243,7 @@ TEST_F(LeasedRecordTest, TakenAwayIsAsAbsent) {
   EXPECT_EQ(read.received_at, std::nullopt);
   EXPECT_EQ(read.marks, 0U);
   EXPECT_THAT(read.odd, IsEmpty());
-  EXPECT_FALSE(Candidate::of(item).state.received_at);
+  EXPECT_FALSE(state_of(item).received_at);
 }
 
 TEST_F(LeasedRecordTest, VersionsAreComparedAsTheyAreSpelt) {
@@ -254,7 +256,7 @@ TEST_F(LeasedRecordTest, VersionsAreComparedAsTheyAreSpelt) {
   EXPECT_EQ(version_of(item).number, 7);
   item.insert_or_assign(std::string(attribute::kVersion), AttributeValue::number(1));
   EXPECT_EQ(version_of(item).number, 0) << "nobody here writes it so, and IS MISSING would not hold";
-  EXPECT_THAT(Candidate::of(item).odd, HasSubstr("version"));
+  EXPECT_THAT(oddity_of(item), HasSubstr("version"));
 }
 
 TEST_F(LeasedRecordTest, OddItemsAreNamedAndHurtNobody) {
@@ -277,7 +279,7 @@ TEST_F(LeasedRecordTest, OddItemsAreNamedAndHurtNobody) {
        {Item{}, Item{{"id", "x"}}, Item{{"p", AttributeValue::number(1)}}, Item{{"p", "orders#3"}},
         Item{{"p", "orders#3"}, {"s", "zz"}}, Item{{"p", "elsewhere"}, {"s", "-"}},
         Item{{"p", dynamo::Binary{"\xFF"}}, {"s", dynamo::Binary{"\xFF"}}}, wrong}) {
-    EXPECT_THAT(Candidate::of(foreign).odd, ::testing::Not(IsEmpty()));
+    EXPECT_THAT(oddity_of(foreign), ::testing::Not(IsEmpty()));
     EXPECT_THAT(decode_record(foreign, Half::dlq).odd, ::testing::Not(IsEmpty()));
     EXPECT_EQ(decode_standing(foreign, Half::dlq).half, Half::dlq);
     static_cast<void>(moved_item(foreign, place()));

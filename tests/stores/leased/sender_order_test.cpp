@@ -19,8 +19,7 @@ class SenderOrder : public LeasedRig {
     model_.observe(
         [this](const std::string&, const std::string&, const dynamo::Item* before, const dynamo::Item* after) {
           if (before == nullptr && after != nullptr && parse_partition(Place::of(*after).partition)) {
-            const Candidate put = Candidate::of(*after);
-            put_[put.state.group].push_back(put.id);
+            put_[state_of(*after).group].push_back(id_of(*after));
           }
         });
   }
