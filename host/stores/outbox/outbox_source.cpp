@@ -72,13 +72,6 @@ class SourceRows {
     std::function<void()> told;                                   ///< the database has told of new rows
     std::function<void(const std::string& text)> warn;
   };
-  /// What is known of a row that is out.
-  struct Held {
-    std::int64_t number = 0;  ///< the receipt's own
-    std::int64_t tries = 0;   ///< that it was handed out with
-    WallTime sent_at{};
-    std::string type;
-  };
 
   /// The references outlive it.
   SourceRows(const OutboxOptions& options, const Selection& selection, Database& database, const Clock& clock,
@@ -130,25 +123,24 @@ class SourceRows {
     }
     return taken;
   }
-  bool is_out(const Receipt& receipt, const RowKey& key) const {
+  bool is_out(const RowKey& key, std::int64_t number) {
     const MutexLock lock(mutex_);
-    const auto held = held_.find(key);
-    return held != held_.end() && held->second.number == receipt.locator;
+    return out(key, number);
   }
-  bool nothing_out() const {
+  bool nothing_out() {
     const MutexLock lock(mutex_);
-    return held_.empty();
+    return scheduler_.out().empty();
   }
-  bool nothing_out_of(std::uint32_t bucket) const {
+  bool nothing_out_of(std::uint32_t bucket) {
     const MutexLock lock(mutex_);
-    return scheduler_.out_of(bucket) == 0;
+    const auto& out = scheduler_.out();
+    return std::none_of(out.begin(), out.end(), [bucket](const auto& row) { return row.second.bucket == bucket; });
   }
   /// What follows these rows in their groups may go.
   void handled(std::span<const std::pair<RowKey, std::int64_t>> deliveries) {
     run([&](RowScheduler& rows) SLUICE_REQUIRES(mutex_) {
       for (const auto& [key, number] : deliveries) {
-        const auto held = held_.find(key);
-        if (held != held_.end() && held->second.number == number) {
+        if (out(key, number)) {
           rows.handled(key);
         }
       }
@@ -159,17 +151,13 @@ class SourceRows {
     return scheduler_.send_order(keys);
   }
   /// A row has come to its end; what it was, unless it had been lost.
-  std::optional<Held> end(const RowKey& key, const Fate& fate) {
-    std::optional<Held> ended;
+  std::optional<RowScheduler::Out> end(const RowKey& key, const Fate& fate) {
+    std::optional<RowScheduler::Out> ended;
     run([&](RowScheduler& rows) SLUICE_REQUIRES(mutex_) {
-      if (const auto held = held_.find(key); held != held_.end()) {
-        ended = std::move(held->second);
-        held_.erase(held);
-        if (fate.kind != Fate::Kind::sent) {
-          remember(key, ended->sent_at);
-        }
+      ended = rows.settled(key, fate, clock_.steady_now());
+      if (ended && fate.kind != Fate::Kind::sent) {
+        remember(key, ended->sent_at);
       }
-      rows.settled(key, fate, clock_.steady_now());
     });
     return ended;
   }
@@ -177,12 +165,10 @@ class SourceRows {
   std::vector<Receipt> lose_all() {
     std::vector<Receipt> receipts;
     const MutexLock lock(mutex_);
-    for (const auto& [key, held] : held_) {
-      receipts.push_back({.id = to_string(key), .version = held.tries, .locator = held.number});
-      remember(key, held.sent_at);
+    for (const auto& [key, out] : scheduler_.lose_all()) {
+      receipts.push_back({.id = to_string(key), .version = out.tries, .locator = out.number});
+      remember(key, out.sent_at);
     }
-    held_.clear();
-    scheduler_.lose_all();
     changed();
     return receipts;
   }
@@ -305,16 +291,18 @@ class SourceRows {
   }
 
   Delivery deliver(Row&& row, WallTime now) SLUICE_REQUIRES(mutex_) {
-    const RowKey key = row.key();
-    Held held{.number = ++handed_out_, .tries = row.retries, .type = row.group.type};
-    const auto seen = seen_at_.find(key);
+    RowScheduler::Out& out = scheduler_.out().at(row.key());
+    const auto seen = seen_at_.find(row.key());
     Delivery delivery;
     delivery.message = message_of(std::move(row), origin_, seen == seen_at_.end() ? now : seen->second);
-    delivery.receipt = {.id = delivery.message.id, .version = held.tries, .locator = held.number};
+    delivery.receipt = {.id = delivery.message.id, .version = out.tries, .locator = out.number};
     delivery.leased_until = SteadyTime::max();
-    held.sent_at = delivery.message.sent_at;
-    held_[key] = std::move(held);
+    out.sent_at = delivery.message.sent_at;
     return delivery;
+  }
+  bool out(const RowKey& key, std::int64_t number) SLUICE_REQUIRES(mutex_) {
+    const auto found = scheduler_.out().find(key);
+    return found != scheduler_.out().end() && found->second.number == number;
   }
   void remember(const RowKey& key, WallTime fetched_at) SLUICE_REQUIRES(mutex_) {
     if (seen_at_.emplace(key, fetched_at).second) {
@@ -363,8 +351,6 @@ class SourceRows {
   std::optional<Error> reader_trouble_ SLUICE_GUARDED_BY(mutex_);
   bool locks_are_back_ SLUICE_GUARDED_BY(mutex_) = false;  ///< the database can be reached again
   Origin origin_ SLUICE_GUARDED_BY(mutex_);                ///< known before the first row is
-  std::int64_t handed_out_ SLUICE_GUARDED_BY(mutex_) = 0;
-  std::unordered_map<RowKey, Held, RowKeyHash> held_ SLUICE_GUARDED_BY(mutex_);
   /// When rows that were lost had been fetched first, so that they are known again when they come back.
   std::unordered_map<RowKey, WallTime, RowKeyHash> seen_at_ SLUICE_GUARDED_BY(mutex_);
   std::deque<RowKey> seen_ SLUICE_GUARDED_BY(mutex_);
@@ -683,7 +669,7 @@ class OutboxSource final : public Source {
     for (std::size_t i = 0; i < completions.size(); ++i) {
       const Completion& completion = completions[i];
       const auto key = key_of(completion.receipt);
-      if (!key || (started && !rows_.is_out(completion.receipt, *key))) {
+      if (!key || (started && !rows_.is_out(*key, completion.receipt.locator))) {
         continue;
       }
       if (auto mark = mark_of(completion, *key, options_.settings.table.retry_limit)) {
@@ -716,7 +702,7 @@ class OutboxSource final : public Source {
     std::vector<std::optional<RowKey>> keys;
     for (const Receipt& receipt : receipts) {
       auto key = key_of(receipt);
-      keys.push_back(key && rows_.is_out(receipt, *key) ? std::move(key) : std::nullopt);
+      keys.push_back(key && rows_.is_out(*key, receipt.locator) ? std::move(key) : std::nullopt);
     }
     return rows_.send_order(keys);
   }
@@ -728,7 +714,7 @@ class OutboxSource final : public Source {
     std::vector<ExtendResult> results(receipts.size(), {SettleStatus::lost, {}, {}, {}});
     for (std::size_t i = 0; i < receipts.size(); ++i) {
       const auto key = key_of(receipts[i]);
-      if (key && rows_.is_out(receipts[i], *key)) {
+      if (key && rows_.is_out(*key, receipts[i].locator)) {
         results[i] = {SettleStatus::applied, receipts[i], SteadyTime::max(), {}};
       }
     }
@@ -794,9 +780,9 @@ class OutboxSource final : public Source {
       return;
     }
     if (step.mark.sent) {
-      options_.observer->published(held->type, std::max(clock_.wall_now() - held->sent_at, Duration::zero()));
+      options_.observer->published(held->group.type, std::max(clock_.wall_now() - held->sent_at, Duration::zero()));
     } else {
-      options_.observer->failed(held->type, step.mark.error);
+      options_.observer->failed(held->group.type, step.mark.error);
     }
   }
 

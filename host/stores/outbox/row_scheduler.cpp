@@ -66,17 +66,11 @@ void RowScheduler::leave_buckets(std::span<const std::uint32_t> buckets) {
   }
 }
 
-std::vector<RowKey> RowScheduler::lose_all() {
-  std::vector<RowKey> keys;
-  for (const auto& [key, out] : out_) {
-    keys.push_back(key);
-  }
-  std::sort(keys.begin(), keys.end());
+RowScheduler::OutRows RowScheduler::lose_all() {
   buckets_.clear();
   rows_.clear();
   row_bytes_ = 0;
   ready_.clear();
-  out_.clear();
   released_.clear();
   lines_.clear();
   closed_ = 0;
@@ -89,12 +83,7 @@ std::vector<RowKey> RowScheduler::lose_all() {
   read_once_ = false;
   scan_begun_ = number_ + 1;
   sweep_at_ = SteadyTime{};
-  return keys;
-}
-
-std::size_t RowScheduler::out_of(std::uint32_t bucket) const {
-  return static_cast<std::size_t>(
-      std::count_if(out_.begin(), out_.end(), [bucket](const auto& out) { return out.second.bucket == bucket; }));
+  return std::exchange(out_, {});
 }
 
 void RowScheduler::admit(Row&& row, Lines::iterator line) {
@@ -175,7 +164,10 @@ std::vector<Row> RowScheduler::take(std::size_t max, std::size_t bytes) {
   while (!ready_.empty() && taken.size() < max && taken_bytes < bytes) {
     const auto row = rows_.find(*ready_.begin());
     ready_.erase(ready_.begin());
-    out_.emplace(row->first, Out{row->second.group, row->second.bucket});
+    out_.emplace(row->first, Out{.group = row->second.group,
+                                 .bucket = row->second.bucket,
+                                 .number = ++handed_out_,
+                                 .tries = row->second.retries});
     row_bytes_ -= row->second.payload.size();
     taken_bytes += row->second.payload.size();
     if (!row->second.group.id.empty()) {
@@ -249,15 +241,15 @@ SendOrder RowScheduler::send_order(std::span<const std::optional<RowKey>> keys) 
   return order;
 }
 
-void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
+std::optional<RowScheduler::Out> RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
   const auto found = out_.find(key);
   if (found == out_.end()) {
-    return;
+    return std::nullopt;
   }
   if (reading_) {
     settled_meanwhile_.insert(key);
   }
-  const Out out = std::move(found->second);
+  Out out = std::move(found->second);
   const RowKey place = found->first;
   out_.erase(found);
   const bool ends = fate.kind == Fate::Kind::sent || (fate.kind == Fate::Kind::dead && !settings_.filter.hold_dead);
@@ -265,7 +257,7 @@ void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
     if (!ends && fate.kind != Fate::Kind::dead) {
       release(key, fate, now);
     }
-    return;
+    return out;
   }
   const auto line = lines_.find(out.group);
   SLUICE_ASSERT(line != lines_.end());
@@ -276,7 +268,7 @@ void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
   if (ends) {
     offer(group);
     look_after(line);
-    return;
+    return out;
   }
   drop_rows(group);
   if (unsent) {
@@ -287,7 +279,7 @@ void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
   if (fate.stored && !others_out && !group.closed && closed_ >= settings_.closed_groups && !settings_.resend_sent) {
     pass_over(out.group);
     lines_.erase(line);
-    return;
+    return out;
   }
   // What the table says may be changed there; a wait of ours alone is kept.
   const Duration hold = fate.kind == Fate::Kind::dead ? kRecheck
@@ -295,6 +287,7 @@ void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
                                                       : fate.wait;
   // Another row of it may wait for longer.
   close(line, group.closed ? std::max(group.held_until, now + hold) : now + hold);
+  return out;
 }
 
 // What is read when, and what becomes of what was read.

@@ -56,6 +56,18 @@ class RowScheduler {
     std::size_t per_group = 32;          ///< rows of one group in memory
     std::size_t closed_groups = 50'000;  ///< that are remembered
   };
+  /// What is known of a row that is out.
+  struct Out {
+    Group group;
+    std::uint32_t bucket = 0;
+    std::int64_t number = 0;  ///< counts what was handed out
+    std::int64_t tries = 0;   ///< that it was handed out with
+    WallTime sent_at{};       ///< noted by whoever takes it
+    bool handled = false;
+    bool overtakes = false;  ///< one before it in its group was put back, and goes first
+  };
+  using OutRows = std::unordered_map<RowKey, Out, RowKeyHash>;
+
   explicit RowScheduler(Settings settings);
 
   /// From now on these buckets are ours as well. What was read of them before does not count.
@@ -63,8 +75,9 @@ class RowScheduler {
   /// Nothing more goes out of these. What is out of them stays so until it is settled.
   void leave_buckets(std::span<const std::uint32_t> buckets);
   /// Nothing is ours any more; the rows that were out.
-  std::vector<RowKey> lose_all();
-  std::size_t out_of(std::uint32_t bucket) const;
+  OutRows lose_all();
+  /// By key.
+  OutRows& out() { return out_; }
 
   ReadOrder next_read(SteadyTime now);
   /// The rows that cannot be handed out, which are to be marked as dead.
@@ -85,8 +98,8 @@ class RowScheduler {
   void handled(const RowKey& key);
   /// Which of these rows may be sent: those of a group behind each other, and behind all of it that is out.
   SendOrder send_order(std::span<const std::optional<RowKey>> keys) const;
-  /// A row that is out has come to its end.
-  void settled(const RowKey& key, Fate fate, SteadyTime now);
+  /// A row that is out has come to its end; what it was, unless it had been lost.
+  std::optional<Out> settled(const RowKey& key, Fate fate, SteadyTime now);
 
   bool ready() const { return !ready_.empty(); }
   /// The table has been read to its end since there are buckets.
@@ -114,13 +127,6 @@ class RowScheduler {
   };
   using Lines = std::map<Group, GroupBacklog>;
   using Rows = std::unordered_map<RowKey, Row, RowKeyHash>;
-  struct Out {
-    Group group;
-    std::uint32_t bucket = 0;
-    bool handled = false;
-    bool overtakes = false;  ///< one before it in its group was put back, and goes first
-  };
-
   struct Released {
     SteadyTime until{};
     bool ours = false;  ///< the database says nothing of it
@@ -179,7 +185,8 @@ class RowScheduler {
   Rows rows_;
   std::size_t row_bytes_ = 0;
   std::set<RowKey> ready_;  ///< of rows_: may go out now
-  std::unordered_map<RowKey, Out, RowKeyHash> out_;
+  OutRows out_;
+  std::int64_t handed_out_ = 0;
   /// Rows without a group that wait, of which no page may tell; at most twice as many as there may be closed groups.
   std::unordered_map<RowKey, Released, RowKeyHash> released_;
   Lines lines_;

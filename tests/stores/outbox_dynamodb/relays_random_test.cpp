@@ -185,7 +185,7 @@ class Relay {
   bool joined() const { return locks_ != nullptr; }
 
   void lose() {
-    for (const RowKey& key : line_.lose_all()) {
+    for (const auto& [key, out] : line_.lose_all()) {
       ++truth_.again[key];
     }
     out_.clear();
@@ -223,7 +223,8 @@ class Relay {
   void give_up() {
     for (auto bucket = leaving_.begin(); bucket != leaving_.end();) {
       const std::vector<std::uint32_t> left{*bucket};
-      if (line_.out_of(*bucket) > 0) {
+      if (std::any_of(line_.out().begin(), line_.out().end(),
+                      [&](const auto& out) { return out.second.bucket == *bucket; })) {
         ++bucket;
       } else if (locks_->unlock(left, soon())) {
         bucket = leaving_.erase(bucket);
