@@ -76,7 +76,6 @@ RowScheduler::OutRows RowScheduler::lose_all() {
   closed_ = 0;
   due_.clear();
   passed_over_.clear();
-  passing_over_.clear();
   ends_.clear();
   scanning_ = false;
   sweeping_ = false;
@@ -121,7 +120,13 @@ void RowScheduler::admit_single(Row&& row, SteadyTime now) {
   keep(std::move(row));
 }
 
-void RowScheduler::close(Lines::iterator line, SteadyTime held_until) {
+void RowScheduler::close(Lines::iterator line, SteadyTime held_until, bool stored) {
+  const bool crowded = !line->second.closed && closed_ >= settings_.closed_groups;
+  if (stored && crowded && line->second.idle() && !settings_.resend_sent) {
+    passed_over_.insert(hash_of(line->first));
+    lines_.erase(line);
+    return;
+  }
   if (!line->second.closed) {
     line->second.closed = true;
     ++closed_;
@@ -145,13 +150,12 @@ void RowScheduler::look_after(Lines::iterator line) {
     due_.erase({*group.due, line->first});
     group.due.reset();
   }
-  if (group.at_work.empty() && group.unmarked == 0 && group.keys.empty() && (!group.closed || !ours)) {
+  if (group.idle() && (!group.closed || !ours)) {
     closed_ -= group.closed ? 1 : 0;
     lines_.erase(line);
     return;
   }
-  const bool consumed = group.blocked ? group.keys.empty() && group.at_work.empty() && group.unmarked == 0
-                                      : group.keys.size() <= settings_.per_group / 4;
+  const bool consumed = group.blocked ? group.idle() : group.keys.size() <= settings_.per_group / 4;
   if (group.closed && ours && consumed) {
     group.due = group.held_until;
     due_.insert({*group.due, line->first});
@@ -275,45 +279,30 @@ std::optional<RowScheduler::Out> RowScheduler::settled(const RowKey& key, Fate f
     std::for_each(group.at_work.upper_bound(place), group.at_work.end(),
                   [this](const RowKey& later) { out_.at(later).overtakes = true; });
   }
-  const bool others_out = !group.at_work.empty() || group.unmarked > 0;
-  if (fate.stored && !others_out && !group.closed && closed_ >= settings_.closed_groups && !settings_.resend_sent) {
-    pass_over(out.group);
-    lines_.erase(line);
-    return out;
-  }
   // What the table says may be changed there; a wait of ours alone is kept.
   const Duration hold = fate.kind == Fate::Kind::dead ? kRecheck
                         : fate.stored                 ? std::min(fate.wait, kRecheck)
                                                       : fate.wait;
   // Another row of it may wait for longer.
-  close(line, group.closed ? std::max(group.held_until, now + hold) : now + hold);
+  close(line, group.closed ? std::max(group.held_until, now + hold) : now + hold, fate.stored);
   return out;
 }
 
 // What is read when, and what becomes of what was read.
 
 bool RowScheduler::crowded() {
-  const bool now = !passed_over_.empty() || !passing_over_.empty();
-  crowded_ = now || (crowded_ && closed_ > settings_.closed_groups / 2);
+  crowded_ = !passed_over_.empty() || (crowded_ && closed_ > settings_.closed_groups / 2);
   return crowded_;
-}
-
-void RowScheduler::pass_over(const Group& group) { (sweeping_ ? passing_over_ : passed_over_).insert(hash_of(group)); }
-
-// A sweep meets the row that a group waits for before those that follow it.
-bool RowScheduler::is_passed_over(const Group& group) const {
-  const auto& known = sweeping_ ? passing_over_ : passed_over_;
-  return !known.empty() && known.contains(hash_of(group));
 }
 
 Duration RowScheduler::quickest_sweeps() const { return std::min(kSweepPace, settings_.poll_interval); }
 
 void RowScheduler::begin_sweep(SteadyTime now) {
-  if (sweeping_ && scanning_ && !passing_over_.empty()) {
+  if (sweeping_ && scanning_ && !passed_over_.empty()) {
     sweep_pace_ = std::min<Duration>(2 * sweep_pace_, kRecheck * 60);  // so that one comes to its end
   }
   sweeping_ = true;
-  passing_over_.clear();
+  passed_over_.clear();
   swept_at_ = now;
 }
 
@@ -335,7 +324,6 @@ void RowScheduler::end_scan(SteadyTime now) {
   if (!std::exchange(sweeping_, false)) {
     return;
   }
-  passed_over_ = std::exchange(passing_over_, {});
   sweep_pace_ = quickest_sweeps();
   if (!passed_over_.empty()) {
     sweep_pace_ = std::max<Duration>(sweep_pace_, 2 * (now - swept_at_));
@@ -518,11 +506,7 @@ std::vector<Row> RowScheduler::page_read(const ReadOrder& order, Page page, Stea
 void RowScheduler::admit_of_group(Row&& row, SteadyTime now) {
   auto line = lines_.find(row.group);
   const bool known = line != lines_.end();
-  if (known ? line->second.closed : is_passed_over(row.group)) {
-    return;
-  }
-  if (!known && stops(row) && closed_ >= settings_.closed_groups && !settings_.resend_sent) {
-    pass_over(row.group);
+  if (known ? line->second.closed : !passed_over_.empty() && passed_over_.contains(hash_of(row.group))) {
     return;
   }
   if (!known) {
@@ -531,7 +515,7 @@ void RowScheduler::admit_of_group(Row&& row, SteadyTime now) {
   const bool first = line->second.keys.empty() && line->second.at_work.empty();
   if (stops(row)) {
     line->second.blocked = !first;
-    close(line, first ? hold_of(row, now) : now);
+    close(line, first ? hold_of(row, now) : now, true);
   } else if (line->second.keys.size() >= settings_.per_group) {
     close(line, now);
   } else {

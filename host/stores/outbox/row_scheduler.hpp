@@ -124,6 +124,9 @@ class RowScheduler {
     std::optional<SteadyTime> due{};  ///< where it stands in due_
     RowKey passed{};                  ///< with resend_sent: the last one that went
     std::uint32_t bucket = 0;
+
+    /// Nothing of it is in memory or out.
+    bool idle() const { return keys.empty() && at_work.empty() && unmarked == 0; }
   };
   using Lines = std::map<Group, GroupBacklog>;
   using Rows = std::unordered_map<RowKey, Row, RowKeyHash>;
@@ -151,11 +154,9 @@ class RowScheduler {
   /// A row without a group waits.
   void release(const RowKey& key, const Fate& fate, SteadyTime now);
   void admit_of_group(Row&& row, SteadyTime now);
-  void close(Lines::iterator line, SteadyTime held_until);
+  /// `stored`: the database says itself that it waits, so that a hash of it does where too many do.
+  void close(Lines::iterator line, SteadyTime held_until, bool stored = false);
   void drop_rows(GroupBacklog& line);
-  /// The group waits, and nothing more is known of it until the next sweep.
-  void pass_over(const Group& group);
-  bool is_passed_over(const Group& group) const;
   /// What follows from a change of the line: whether it is to be read, or is nothing to be remembered any more.
   void look_after(Lines::iterator line);
   void load(Lines::iterator line, Page&& answer, SteadyTime now, std::vector<Row>& unreadable);
@@ -192,10 +193,9 @@ class RowScheduler {
   Lines lines_;
   std::size_t closed_ = 0;
   std::set<std::pair<SteadyTime, Group>> due_;  ///< closed groups by when they are to be read
-  /// Hashes of groups that wait and are not remembered: of the last sweep, and of the one that is under way. Two that
-  /// fall together wait for each other.
+  /// Hashes of groups that wait and are not remembered, since the last sweep began, which meets the row that a group
+  /// waits for before those that follow it. Two that fall together wait for each other.
   std::unordered_set<std::uint64_t> passed_over_;
-  std::unordered_set<std::uint64_t> passing_over_;
   bool crowded_ = false;  ///< see crowded()
 
   std::uint64_t number_ = 0;  ///< of the last order
