@@ -1,10 +1,14 @@
 #include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/socket.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "host/stores/outbox/tunnel/ssh_tunnel.hpp"
 #include "tests/stores/outbox_mysql/outbox_table.hpp"
+#include "tests/support/loopback.hpp"
 #include "tests/support/ssh_server.hpp"
 
 namespace sluice::queue::outbox::mysql {
@@ -30,6 +34,35 @@ const std::string& certificates() {
   }();
   return folder;
 }
+
+/// What a server with TLS says first: packet 0 of 78 bytes.
+std::string greeting() {
+  return std::string("\x4e\0\0\0\x0a", 5) + std::string("10.11.0-DB\0", 11) + std::string("\1\0\0\0", 4) + "12345678" +
+         std::string("\0\xfe\xff\x2d\2\0\xff\x81\x15", 9) + std::string(10, '\0') + std::string("123456789012\0", 13) +
+         std::string("mysql_native_password\0", 22);
+}
+
+/// Greets whoever connects and says no more; hangs up once the client does, or after 10 s.
+class SilentServer {
+ public:
+  int port() const { return test::local_port(listener_); }
+
+ private:
+  void serve() const {
+    const test::Descriptor client(::accept(listener_.get(), nullptr, nullptr));
+    const std::string first = greeting();
+    ::send(client.get(), first.data(), first.size(), MSG_NOSIGNAL);
+    std::array<char, 4096> heard{};
+    for (pollfd watched{client.get(), POLLIN, 0}; ::poll(&watched, 1, 10'000) > 0;) {
+      if (::recv(client.get(), heard.data(), heard.size(), 0) <= 0) {
+        return;
+      }
+    }
+  }
+
+  const test::Descriptor listener_ = test::listen_on_loopback();
+  std::jthread thread_{[this] { serve(); }};
+};
 
 class MysqlTls : public OutboxTable {
  protected:
@@ -81,6 +114,47 @@ TEST_F(MysqlTls, ChecksNothingOnlyWhereItIsToldTo) {
   EXPECT_EQ(cipher(plain), "") << "without [tls] and tls= in the url there is none";
   plain.connect.url += "?tls=skip-verify";
   EXPECT_THAT(cipher(plain), HasSubstr("TLS_"));
+}
+
+TEST_F(MysqlTls, AServerThatFallsSilentIsWaitedForUntilTheDeadlineOnly) {
+  for (int i = 0; i < 3; ++i) {
+    const SilentServer silent;
+    Settings stuck = tls("127.0.0.1");
+    stuck.connect.url = "mysql://root@127.0.0.1:" + std::to_string(silent.port()) + "/d";
+    stuck.connect.tls.verify = false;
+    const SteadyTime began = clock_.steady_now();
+    const auto session = connect(stuck.connect, clock_, Deadline::after(clock_, std::chrono::milliseconds(200)));
+    ASSERT_TRUE(session.has_error());
+    EXPECT_EQ(session.error().code(), ErrorCode::timeout) << session.error().message();
+    EXPECT_LT(clock_.steady_now() - began, std::chrono::seconds(5));
+  }
+}
+
+TEST_F(MysqlTls, AQueryThatTakesTooLongEndsTheSession) {
+  const auto session = connect(tls().connect, clock_, soon()).value();
+  const auto slept = session->run("SELECT SLEEP(10)", Deadline::after(clock_, std::chrono::milliseconds(200)));
+  ASSERT_TRUE(slept.has_error());
+  EXPECT_EQ(slept.error().code(), ErrorCode::timeout);
+  EXPECT_EQ(session->run("SELECT 1", soon()).error().code(), ErrorCode::unavailable);
+}
+
+TEST_F(MysqlTls, RowsThatStopComingEndTheSession) {
+  const auto session = connect(tls().connect, clock_, soon()).value();
+  std::size_t rows = 0;
+  const auto read = session->stream(
+      "SELECT REPEAT('x', 100000), SLEEP(IF(seq = 100, 10, 0)) FROM seq_1_to_200",
+      [&rows](Cells&&) { return ++rows > 0; }, Deadline::after(clock_, std::chrono::seconds(1)));
+  ASSERT_TRUE(read.has_error());
+  EXPECT_EQ(read.error().code(), ErrorCode::timeout);
+  EXPECT_GT(rows, 50U);
+  EXPECT_EQ(session->run("SELECT 1", soon()).error().code(), ErrorCode::unavailable);
+}
+
+TEST_F(MysqlTls, AStatementThatTheSocketDoesNotTakeAtOnceIsSentWhole) {
+  const auto session = connect(tls().connect, clock_, soon()).value();
+  const auto answer = session->run("SELECT LENGTH('" + std::string(15'000'000, 'x') + "')", soon());
+  ASSERT_TRUE(answer) << answer.error().message();
+  EXPECT_EQ(answer->rows.front()[0], "15000000");
 }
 
 TEST_F(MysqlTls, ShowsACertificateOfItsOwn) {

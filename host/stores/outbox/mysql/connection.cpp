@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <mysql.h>
 #include <sys/socket.h>
 
@@ -209,16 +210,20 @@ Error error_of(unsigned int code, const std::string& text, const std::string& pl
   return {known->kind, place + ": " + known->what + said};
 }
 
-short events_of(int status) {
-  return static_cast<short>(((status & MYSQL_WAIT_READ) != 0 ? POLLIN : 0) |
-                            ((status & MYSQL_WAIT_WRITE) != 0 ? POLLOUT : 0) |
-                            ((status & MYSQL_WAIT_EXCEPT) != 0 ? POLLPRI : 0));
-}
+/// How long the thread's call of libmariadb may wait, and what for.
+struct Waiting {
+  const Clock* clock = nullptr;
+  Deadline deadline = Deadline::never();
+  bool sending = false;  ///< a statement, which TLS sessions wait to send as if they waited for an answer
+};
+constinit thread_local Waiting waiting;
 
-int status_of(short events) {
-  const bool failed = (events & (POLLERR | POLLHUP | POLLNVAL)) != 0;
-  return ((events & POLLIN) != 0 || failed ? MYSQL_WAIT_READ : 0) |
-         ((events & POLLOUT) != 0 || failed ? MYSQL_WAIT_WRITE : 0) | ((events & POLLPRI) != 0 ? MYSQL_WAIT_EXCEPT : 0);
+/// libmariadb waits by this alone: 1 once its socket is ready, 0 at the deadline.
+int wait_for(my_socket socket, my_bool reads, int /*timeout*/) {
+  // It leaves the socket blocking, so that OpenSSL would wait by itself.
+  ::fcntl(socket, F_SETFL, O_NONBLOCK);
+  pollfd watched{socket, static_cast<short>(reads != 0 && !waiting.sending ? POLLIN : POLLOUT), 0};
+  return poll_until(std::span(&watched, 1), *waiting.clock, waiting.deadline) ? 1 : 0;
 }
 
 /// libmariadb has one set-up for the process, which must not happen in two threads at once.
@@ -229,8 +234,7 @@ void set_up_library() {
 
 const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
-/// A session with a server of MySQL or MariaDB. The one boundary of libmariadb, used without its blocking calls, so
-/// that deadlines hold.
+/// A session with a server of MySQL or MariaDB. The one boundary of libmariadb.
 class MysqlConnection final : public SqlConnection {
  public:
   static Result<std::unique_ptr<SqlConnection>> open(const ConnectSettings& settings, const Clock& clock,
@@ -319,7 +323,7 @@ class MysqlConnection final : public SqlConnection {
   void configure(const ConnectSettings& settings, const ServerAddress& address) {
     const my_bool no = 0;
     const unsigned int off = 0;
-    mysql_options(mysql_, MYSQL_OPT_NONBLOCK, nullptr);
+    mysql_options(mysql_, MARIADB_OPT_IO_WAIT, reinterpret_cast<const void*>(&wait_for));
     mysql_options(mysql_, MYSQL_OPT_RECONNECT, &no);
     mysql_options(mysql_, MYSQL_OPT_LOCAL_INFILE, &off);
     mysql_options(mysql_, MYSQL_SET_CHARSET_NAME, "utf8mb4");
@@ -355,14 +359,19 @@ class MysqlConnection final : public SqlConnection {
   }
 
   Result<void> connect(const ServerAddress& address, const std::string& socket, Deadline deadline) {
-    MYSQL* connected = nullptr;
+    waiting = {&clock_, deadline};
+    // For a greeting that nobody had to wait for, after which OpenSSL waits for the server's handshake by itself.
+    const auto left = std::chrono::ceil<std::chrono::seconds>(deadline.left(clock_.steady_now())).count();
+    const auto seconds = static_cast<unsigned int>(std::clamp<std::int64_t>(left, 1, 3600));
+    mysql_options(mysql_, MYSQL_OPT_CONNECT_TIMEOUT, &seconds);
     const bool local = !socket.empty();
-    int status = mysql_real_connect_start(&connected, mysql_, local ? nullptr : address.host.c_str(),
-                                          address.user.c_str(), address.password.c_str(), address.database.c_str(),
-                                          local ? 0 : address.port, or_null(socket), CLIENT_FOUND_ROWS);
-    const bool in_time = drive(
-        status, [&](int events) { return mysql_real_connect_cont(&connected, mysql_, events); }, deadline);
-    return connected == nullptr || !in_time ? Result<void>(failed(in_time)) : Result<void>();
+    if (mysql_real_connect(mysql_, local ? nullptr : address.host.c_str(), address.user.c_str(),
+                           address.password.c_str(), address.database.c_str(), local ? 0 : address.port,
+                           or_null(socket), CLIENT_FOUND_ROWS) == nullptr) {
+      return failed(deadline);
+    }
+    ::fcntl(mysql_get_socket(mysql_), F_SETFL, O_NONBLOCK);
+    return {};
   }
 
   Result<void> settle_in(const ConnectSettings& settings, Deadline deadline) {
@@ -385,12 +394,11 @@ class MysqlConnection final : public SqlConnection {
     if (mysql_ == nullptr) {
       return Error(ErrorCode::unavailable, place_ + ": the session has ended");
     }
-    int answer = 0;
-    const int status = mysql_real_query_start(&answer, mysql_, statement.data(), statement.size());
-    const bool in_time = drive(
-        status, [&](int events) { return mysql_real_query_cont(&answer, mysql_, events); }, deadline);
-    if (answer != 0 || !in_time) {
-      return failed(in_time);
+    waiting = {&clock_, deadline, true};
+    const bool sent = mysql_send_query(mysql_, statement.data(), statement.size()) == 0;
+    waiting.sending = false;
+    if (!sent || mysql_read_query_result(mysql_) != 0) {
+      return failed(deadline);
     }
     if (mysql_field_count(mysql_) != 0) {
       SLUICE_PASS_ON(read_rows(take, deadline));
@@ -402,19 +410,11 @@ class MysqlConnection final : public SqlConnection {
   Result<void> read_rows(const TakeRow& take, Deadline deadline) {
     MYSQL_RES* result = mysql_use_result(mysql_);
     if (result == nullptr) {
-      return failed(true);
+      return failed(deadline);
     }
     const unsigned int fields = mysql_num_fields(result);
-    bool in_time = true;
     bool taking = true;
-    while (in_time) {
-      MYSQL_ROW row = nullptr;
-      const int status = mysql_fetch_row_start(&row, result);
-      in_time = drive(
-          status, [&](int events) { return mysql_fetch_row_cont(&row, result, events); }, deadline);
-      if (row == nullptr || !in_time) {
-        break;
-      }
+    while (MYSQL_ROW row = mysql_fetch_row(result)) {
       if (!taking) {
         continue;  // the others are read off and dropped
       }
@@ -429,31 +429,15 @@ class MysqlConnection final : public SqlConnection {
     const unsigned int code = mysql_errno(mysql_);
     const std::string text = mysql_error(mysql_);
     mysql_free_result(result);
-    return in_time && code == 0 ? Result<void>() : failed(in_time, code, text);
+    return code == 0 ? Result<void>() : failed(deadline, code, text);
   }
 
-  /// Runs an operation of libmariadb that does not block to its end; false when the deadline has passed.
-  bool drive(int status, const std::function<int(int)>& go_on, Deadline deadline) {
-    bool in_time = true;
-    while (status != 0) {
-      pollfd watched{mysql_get_socket(mysql_), events_of(status), 0};
-      if (poll_until(std::span(&watched, 1), clock_, deadline)) {
-        status = go_on(status_of(watched.revents));
-      } else {
-        // Nothing that is under way can be given up, but it fails once its socket is closed.
-        in_time = false;
-        ::shutdown(watched.fd, SHUT_RDWR);
-        status = go_on(MYSQL_WAIT_READ | MYSQL_WAIT_WRITE);
-      }
-    }
-    return in_time;
-  }
+  Error failed(Deadline deadline) { return failed(deadline, mysql_errno(mysql_), mysql_error(mysql_)); }
 
-  Error failed(bool in_time) { return failed(in_time, mysql_errno(mysql_), mysql_error(mysql_)); }
-
-  Error failed(bool in_time, unsigned int code, const std::string& text) {
-    Error error = in_time ? error_of(code, text, place_) : Error(ErrorCode::timeout, place_ + ": no answer in time");
-    if (!in_time || error.code() == ErrorCode::unavailable) {
+  Error failed(Deadline deadline, unsigned int code, const std::string& text) {
+    Error error = deadline.passed(clock_.steady_now()) ? Error(ErrorCode::timeout, place_ + ": no answer in time")
+                                                       : error_of(code, text, place_);
+    if (ends_session(error.code())) {
       close();
     }
     return error;
