@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <utility>
 
 #include "base/shell_word.hpp"
@@ -69,107 +68,58 @@ OrExit<Edits> parse_edits(const Arguments& arguments) {
   return edits;
 }
 
-/// A message's content under an editor, in a folder that only this user may look into. It goes with the object unless
-/// it is kept for the text's author to take up.
-class Editing {
- public:
-  static OrExit<Editing> begin(const queue::StoredMessage& message, Console& console) {
-    std::string command = editor_command(console.interactive());
-    if (command.empty()) {
-      return Exit::usage("there is no terminal for an editor; set EDITOR, or write --set PATH=VALUE");
-    }
-    SLUICE_TRY(folder, TemporaryFolder::make("sluice-edit"));
-    Editing editing(message, std::move(command), std::move(*folder));
-    SLUICE_PASS_ON(write_file(editing.path_, editing.document_));
-    return editing;
-  }
+Result<std::string> read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return file ? Result<std::string>(std::move(text)) : Error(ErrorCode::internal, "cannot read " + path + " again");
+}
 
-  /// Until the text can be read, or its author gives up; empty when nothing was changed.
-  OrExit<Edits> run(Console& console) {
-    while (true) {
-      if (const auto ended = run_editor(command_, path_); !ended) {
-        const auto text = read();
-        const std::string why = ended.error().message() + "; nothing was changed";
-        return Exit::failure(text && *text != document_ ? keep(why) : why);
-      }
-      const auto text = read();
-      if (!text) {
-        const std::string why = text.error().message() + "; nothing was changed";
-        std::error_code ignored;
-        return Exit::failure(std::filesystem::exists(path_, ignored) ? keep(why) : why);
-      }
-      auto edits = operate::content_edits(message_, *text);
-      if (edits) {
-        return std::move(*edits);
-      }
-      if (!again(edits.error(), console)) {
-        return give_up(edits.error(), console);
-      }
-    }
-  }
-
-  /// Says what is wrong with the text, and asks whether to go on with it; false where nobody can be asked.
-  static bool again(const Error& error, Console& console) {
-    if (!console.interactive()) {
-      return false;
-    }
-    console.note(error.message());
-    return console.confirm("Edit again?");
-  }
-
-  /// After `again` was false.
-  Exit give_up(const Error& error, const Console& console) {
-    return Exit::failure(keep(console.interactive() ? "nothing was changed" : error.message()));
-  }
-
-  /// Saves the text for its author, and says where.
-  std::string keep(const std::string& why) {
-    folder_->keep();
-    return why + "; your text is in " + path_;
-  }
-
- private:
-  Editing(const queue::StoredMessage& message, std::string command, std::unique_ptr<TemporaryFolder> folder)
-      : message_(message),
-        document_(operate::content_document(message)),
-        command_(std::move(command)),
-        folder_(std::move(folder)),
-        path_(folder_->path() + "/message.json") {}
-
-  Result<std::string> read() const {
-    std::ifstream file(path_, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    return file ? Result<std::string>(std::move(text)) : Error(ErrorCode::internal, "cannot read " + path_ + " again");
-  }
-
-  const queue::StoredMessage& message_;
-  std::string document_;
-  std::string command_;
-  std::unique_ptr<TemporaryFolder> folder_;
-  std::string path_;
-};
-
-/// `is_edited`: whether the message was changed.
+/// Has the message's content edited, in a folder that only this user may look into, until the store takes it or its
+/// author gives up. The folder goes with the call unless it has text that is not in the store. `is_edited`: whether the
+/// message was changed.
 Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Console& console, bool& is_edited) {
-  SLUICE_TRY(editing, Editing::begin(message, console));
+  const std::string command = editor_command(console.interactive());
+  if (command.empty()) {
+    return Exit::usage("there is no terminal for an editor; set EDITOR, or write --set PATH=VALUE");
+  }
+  SLUICE_TRY(folder, TemporaryFolder::make("sluice-edit"));
+  const std::string path = (*folder)->path() + "/message.json";
+  const std::string document = operate::content_document(message);
+  SLUICE_PASS_ON(write_file(path, document));
+  const auto keep = [&](const std::string& why) {
+    (*folder)->keep();
+    return Exit::failure(why + "; your text is in " + path);
+  };
   while (true) {
-    SLUICE_TRY(edits, editing->run(console));
-    if (edits->empty()) {
+    const auto ended = run_editor(command, path);
+    const auto text = read_text(path);
+    if (!ended || !text) {
+      const std::string why = (ended ? text.error() : ended.error()).message() + "; nothing was changed";
+      std::error_code ignored;
+      return (text ? *text != document : std::filesystem::exists(path, ignored)) ? keep(why) : Exit::failure(why);
+    }
+    const auto edits = operate::content_edits(message, *text);
+    if (edits && edits->empty()) {
       console.note("sluice edit: nothing was changed");
       return Exit::ok();
     }
-    const auto edited = session.oper().edit(message.message.id, message.version, *edits, session.deadline());
-    is_edited = edited.has_value();
+    const auto edited = edits ? session.oper().edit(message.message.id, message.version, *edits, session.deadline())
+                              : Result<queue::StoredMessage>(edits.error());
     if (edited) {
+      is_edited = true;
       show_message(*edited, session.clock().wall_now(), console);
       return Exit::ok();
     }
     if (edited.error().code() != ErrorCode::invalid) {
-      return Exit::failure(editing->keep(session.explained(edited.error())));
+      return keep(session.explained(edited.error()));
     }
-    // The store cannot hold the content; its author can mend that.
-    if (!Editing::again(edited.error(), console)) {
-      return editing->give_up(edited.error(), console);
+    // Its author can mend what cannot be read, or what the store cannot hold.
+    if (!console.interactive()) {
+      return keep(edited.error().message());
+    }
+    console.note(edited.error().message());
+    if (!console.confirm("Edit again?")) {
+      return keep("nothing was changed");
     }
   }
 }
