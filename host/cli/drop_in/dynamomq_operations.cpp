@@ -7,10 +7,7 @@
 #include <utility>
 
 #include "base/text/base64.hpp"
-#include "base/text/json_check.hpp"
-#include "base/text/json_reader.hpp"
 #include "base/text/utf8.hpp"
-#include "base/text/visible.hpp"
 #include "base/timestamp.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/views/output.hpp"
@@ -48,58 +45,6 @@ std::string test_body(const std::string& id) {
 Error wrong_state(std::string_view why, const StoredMessage& message, WallTime now) {
   return {ErrorCode::conflict, "operation mark as restored from DLQ failed for status " +
                                    std::string(dynamomq_status(message, now)) + ": " + std::string(why) + "."};
-}
-
-std::string as_json_text(std::string_view text) {
-  std::string out;
-  append_visible_json(out, text);
-  return out;
-}
-
-std::string sorted_value(JsonReader& reader);
-
-std::string sorted_object(JsonReader& reader) {
-  std::map<std::string, std::string> members;
-  std::string_view name;
-  reader.begin_object();
-  while (reader.next_member(name)) {
-    std::string key(name);
-    members[std::move(key)] = sorted_value(reader);
-  }
-  std::string out = "{";
-  for (const auto& [key, member] : members) {
-    out += (out.size() > 1 ? "," : "") + as_json_text(key) + ":" + member;
-  }
-  return out + "}";
-}
-
-std::string sorted_array(JsonReader& reader) {
-  std::string out = "[";
-  reader.begin_array();
-  while (reader.next_element()) {
-    out += (out.size() > 1 ? "," : "") + sorted_value(reader);
-  }
-  return out + "]";
-}
-
-/// The next value of a text that is known to be JSON.
-std::string sorted_value(JsonReader& reader) {
-  switch (reader.peek()) {
-    case JsonReader::Kind::object:
-      return sorted_object(reader);
-    case JsonReader::Kind::array:
-      return sorted_array(reader);
-    case JsonReader::Kind::string: {
-      std::string text;
-      reader.read_string(text);
-      return as_json_text(text);
-    }
-    default: {
-      std::string_view text;
-      reader.read_raw(text);
-      return std::string(text);
-    }
-  }
 }
 
 /// As Go's RFC3339Nano: no zeros at the end of the fraction, and no fraction when it is zero.
@@ -140,8 +85,10 @@ void write_record(JsonWriter& json, const queue::StoredMessage& stored) {
 }
 
 void write_data(JsonWriter& json, const queue::Message& message) {
-  if (message.content_type == queue::kJson && !json_problem(message.body)) {
-    return json.raw(with_sorted_keys(message.body));
+  if (message.content_type == queue::kJson) {
+    if (auto value = operate::parse_json(message.body)) {
+      return operate::write(json, with_sorted_keys(std::move(*value)));
+    }
   }
   // To Go's reader the type of `data` decides, whatever its bytes are.
   const bool binary = !is_utf8(message.body) || message.content_type == queue::kOctetStream;
@@ -425,9 +372,24 @@ std::string_view dynamomq_status(const queue::StoredMessage& message, WallTime n
   return message.invisible_until && now <= *message.invisible_until ? "PROCESSING" : "READY";
 }
 
-std::string with_sorted_keys(std::string_view json) {
-  JsonReader reader(json, kJsonDepth, JsonReader::BadText::refuse);
-  return sorted_value(reader);
+operate::JsonValue with_sorted_keys(operate::JsonValue value) {
+  std::map<std::string, operate::JsonValue> members;
+  for (std::size_t index = 0; index < value.items.size(); ++index) {
+    operate::JsonValue item = with_sorted_keys(std::move(value.items[index]));
+    if (value.kind == operate::JsonValue::Kind::object) {
+      members[value.keys[index]] = std::move(item);
+    } else {
+      value.items[index] = std::move(item);
+    }
+  }
+  if (value.kind == operate::JsonValue::Kind::object) {
+    value.keys.clear();
+    value.items.clear();
+    for (auto& [key, member] : members) {
+      value.add(key, std::move(member));
+    }
+  }
+  return value;
 }
 
 std::string escaped_as_go_does(std::string_view json) {

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/text/json_writer.hpp"
 #include "host/operate/audited_operator.hpp"
+#include "host/operate/json_value.hpp"
 #include "host/queue/queues.hpp"
 #include "host/queue/stored_message.hpp"
 
@@ -116,9 +117,8 @@ void write_outcome(JsonWriter& json, const BulkOutcome& outcome, bool nulls, boo
 /// "READY" or "PROCESSING"; a message that waits for its time is the latter.
 std::string_view dynamomq_status(const queue::StoredMessage& message, WallTime now);
 
-/// Valid JSON with the members of every object in the order of their keys' bytes, as Go writes maps; of a key given
-/// twice the last. Compact; every digit of its numbers stays, and strings are spelled as `JsonWriter` spells them.
-std::string with_sorted_keys(std::string_view json);
+/// The members of every object in the order of their keys' bytes, as Go writes maps; of a key given twice the last.
+operate::JsonValue with_sorted_keys(operate::JsonValue value);
 
 /// JSON text with what Go's encoder escapes beside the necessary: < > & and the line separators U+2028 and U+2029.
 std::string escaped_as_go_does(std::string_view json);
