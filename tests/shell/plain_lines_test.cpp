@@ -18,20 +18,16 @@ class Typed {
     EXPECT_EQ(::pipe(ends_.data()), 0);
     EXPECT_EQ(::write(ends_[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
     ::close(ends_[1]);
-    lines_ = cli::make_plain_lines(ends_[0], [this](const std::string& prompt) { prompts_ += prompt; });
   }
   ~Typed() { ::close(ends_[0]); }
   Typed(const Typed&) = delete;
   Typed& operator=(const Typed&) = delete;
 
-  TypedLine next() { return lines_->read("> "); }
+  TypedLine next() { return cli::read_plain_line(ends_[0]); }
   int descriptor() const { return ends_[0]; }
-  const std::string& prompts() const { return prompts_; }
 
  private:
   std::array<int, 2> ends_{};
-  std::string prompts_;
-  std::unique_ptr<cli::LineSource> lines_;
 };
 
 TEST(PlainLines, GivesLinesWithoutTheirBreaks) {
@@ -43,7 +39,6 @@ TEST(PlainLines, GivesLinesWithoutTheirBreaks) {
   EXPECT_EQ(typed.next().text, "stats");
   EXPECT_EQ(typed.next().text, "last");
   EXPECT_EQ(typed.next().kind, TypedLine::Kind::end);
-  EXPECT_EQ(typed.prompts(), "> > > > > ");
 }
 
 TEST(PlainLines, LeavesWhatFollowsToTheCommand) {
@@ -61,10 +56,9 @@ TEST(PlainLines, ReadsNoLongerThanItsLimit) {
   const std::string text = std::string(1024 * 1024 + 1, 'x') + "\nls\n";
   ASSERT_EQ(::write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
   ::lseek(file, 0, SEEK_SET);
-  const auto lines = cli::make_plain_lines(file, [](const std::string&) {});
-  EXPECT_EQ(lines->read("").kind, TypedLine::Kind::too_long);
-  EXPECT_EQ(lines->read("").text, "ls");
-  EXPECT_EQ(lines->read("").kind, TypedLine::Kind::end);
+  EXPECT_EQ(cli::read_plain_line(file).kind, TypedLine::Kind::too_long);
+  EXPECT_EQ(cli::read_plain_line(file).text, "ls");
+  EXPECT_EQ(cli::read_plain_line(file).kind, TypedLine::Kind::end);
   ::close(file);
 }
 

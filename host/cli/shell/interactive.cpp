@@ -35,13 +35,13 @@ extern "C" void on_shell_interrupt(int) {
 bool on_terminal() { return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1; }
 
 /// Reads lines and gives them to the shell until either ends. False: some were passed over.
-bool converse(Shell& shell, LineSource& lines, const std::optional<HistoryFile>& history, Console& console) {
+bool converse(Shell& shell, const ReadLine& read, const std::optional<HistoryFile>& history, Console& console) {
   const ShellOutput output{.out = [&console](std::string_view text) { console.out(text); },
                            .note = [&console](std::string_view line) { console.note(line); }};
   bool whole = true;
   while (console.writable()) {
     console.flush();
-    const TypedLine typed = lines.read(shell.prompt());
+    const TypedLine typed = read(shell.prompt());
     interrupt_seen = false;  // it was about the line
     if (typed.kind == TypedLine::Kind::end) {
       break;
@@ -53,11 +53,8 @@ bool converse(Shell& shell, LineSource& lines, const std::optional<HistoryFile>&
     if (typed.kind != TypedLine::Kind::text) {
       continue;
     }
-    if (!typed.text.empty()) {
-      lines.remember(typed.text);
-      if (history && shell.may_be_kept(typed.text)) {
-        history->append(typed.text);
-      }
+    if (!typed.text.empty() && history && shell.may_be_kept(typed.text)) {
+      history->append(typed.text);
     }
     const Shell::Next next = shell.step(typed.text, output);
     interrupt_seen = false;  // it was about the command
@@ -68,37 +65,32 @@ bool converse(Shell& shell, LineSource& lines, const std::optional<HistoryFile>&
   return whole;
 }
 
-std::unique_ptr<LineSource> terminal_lines(Shell& shell, const std::optional<HistoryFile>& history) {
-  return make_edited_lines({.history = history ? history->load() : std::vector<std::string>(),
-                            .complete = [&shell](std::string_view before) { return shell.complete(before); }});
-}
-
 /// The whole dialogue. Where there is no terminal, `shows_prompts` says whether prompts are part of the output. False:
 /// lines were passed over.
 bool hold(Shell& shell, const char* history_name, bool shows_prompts, Console& console) {
   std::optional<HistoryFile> history;
-  std::unique_ptr<LineSource> lines;
+  ReadLine read;
   // Ctrl-C ends what a command does and not the shell; a second one, while the command still runs, ends the shell.
   // Programs that a command starts are not affected: a handler, unlike a signal that is ignored, is not inherited.
   std::optional<SignalAction> survives;
   if (on_terminal()) {
     history = HistoryFile::at_usual_place(history_name);
-    lines = terminal_lines(shell, history);
+    read = edited_lines(history ? history->load() : std::vector<std::string>(),
+                        [&shell](std::string_view before) { return shell.complete(before); });
     survives.emplace(SIGINT, on_shell_interrupt);  // no SA_RESTART: a read that waits for an answer ends
     console.drop_output_while(interrupt_seen);
   }
-  if (lines || shows_prompts) {
+  if (read || shows_prompts) {
     console.out(shell.greeting());
   }
-  if (!lines) {
-    lines = make_plain_lines(STDIN_FILENO, [&console, shows_prompts](const std::string& prompt) {
-      if (shows_prompts) {
-        console.out(prompt);
-        console.flush();
-      }
-    });
+  if (!read) {
+    read = [&console, shows_prompts](const std::string& prompt) {
+      console.out(shows_prompts ? prompt : std::string());
+      console.flush();
+      return read_plain_line(STDIN_FILENO);
+    };
   }
-  const bool whole = converse(shell, *lines, history, console);
+  const bool whole = converse(shell, read, history, console);
   console.out(shell.farewell());
   console.flush();
   return whole;

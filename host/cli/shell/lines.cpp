@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <utility>
 
 #include "base/descriptor.hpp"
@@ -75,10 +76,10 @@ void show_candidates(const std::vector<std::string>& words) {
   std::fflush(stdout);
 }
 
-class EditedLines final : public LineSource {
+class EditedLines {
  public:
-  explicit EditedLines(EditedLinesOptions options)
-      : complete_(std::move(options.complete)),
+  EditedLines(const std::vector<std::string>& history, std::function<Completion(std::string_view)> complete)
+      : complete_(std::move(complete)),
         editor_(::el_init("sluice", stdin, stdout, stderr)),
         history_(::history_init()) {
     if (!usable()) {
@@ -87,7 +88,7 @@ class EditedLines final : public LineSource {
     HistEvent event;
     ::history(history_.get(), &event, H_SETSIZE, kHistorySize);
     ::history(history_.get(), &event, H_SETUNIQUE, 1);
-    for (const std::string& line : options.history) {
+    for (const std::string& line : history) {
       remember(line);
     }
     configure();
@@ -95,7 +96,7 @@ class EditedLines final : public LineSource {
 
   bool usable() const { return editor_ != nullptr && history_ != nullptr; }
 
-  TypedLine read(const std::string& prompt) override {
+  TypedLine read(const std::string& prompt) {
     // Only one line of a prompt can be redrawn.
     const auto last = prompt.rfind('\n');
     const std::string above = last == std::string::npos ? std::string() : prompt.substr(0, last + 1);
@@ -118,15 +119,19 @@ class EditedLines final : public LineSource {
     while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) {
       line.pop_back();
     }
+    if (!line.empty()) {
+      remember(line);
+    }
     return {.kind = TypedLine::Kind::text, .text = std::move(line)};
   }
 
-  void remember(const std::string& line) override {
+ private:
+  /// For the arrow keys.
+  void remember(const std::string& line) {
     HistEvent event;
     ::history(history_.get(), &event, H_ENTER, line.c_str());
   }
 
- private:
   static EditedLines& self(EditLine* editor) {
     void* data = nullptr;
     ::el_get(editor, EL_CLIENTDATA, &data);
@@ -210,47 +215,13 @@ class EditedLines final : public LineSource {
 
 constexpr std::size_t kMaxLine = 1024 * 1024;
 
-class PlainLines final : public LineSource {
- public:
-  PlainLines(int descriptor, std::function<void(const std::string& prompt)> show)
-      : descriptor_(descriptor), show_(std::move(show)) {}
-
-  TypedLine read(const std::string& prompt) override {
-    show_(prompt);
-    TypedLine line{.kind = TypedLine::Kind::text, .text = {}};
-    char byte = 0;
-    bool any = false;
-    while (take(byte) && byte != '\n') {
-      any = true;
-      if (line.text.size() < kMaxLine) {
-        line.text += byte;
-      } else {
-        line.kind = TypedLine::Kind::too_long;
-      }
-    }
-    if (!any && byte != '\n') {
-      return {};
-    }
-    if (!line.text.empty() && line.text.back() == '\r') {
-      line.text.pop_back();
-    }
-    return line;
-  }
-
-  void remember(const std::string&) override {}
-
- private:
-  bool take(char& byte) const {
-    ssize_t count = 0;
-    do {
-      count = ::read(descriptor_, &byte, 1);
-    } while (count < 0 && errno == EINTR);
-    return count == 1;
-  }
-
-  int descriptor_;
-  std::function<void(const std::string& prompt)> show_;
-};
+bool take_byte(int descriptor, char& byte) {
+  ssize_t count = 0;
+  do {
+    count = ::read(descriptor, &byte, 1);
+  } while (count < 0 && errno == EINTR);
+  return count == 1;
+}
 
 constexpr std::size_t kKept = 1000;
 constexpr std::size_t kCutAbove = 2 * kKept;
@@ -288,8 +259,25 @@ void replace(const std::string& path, const std::vector<std::string>& lines) {
 
 }  // namespace
 
-std::unique_ptr<LineSource> make_plain_lines(int descriptor, std::function<void(const std::string& prompt)> show) {
-  return std::make_unique<PlainLines>(descriptor, std::move(show));
+TypedLine read_plain_line(int descriptor) {
+  TypedLine line{.kind = TypedLine::Kind::text, .text = {}};
+  char byte = 0;
+  bool any = false;
+  while (take_byte(descriptor, byte) && byte != '\n') {
+    any = true;
+    if (line.text.size() < kMaxLine) {
+      line.text += byte;
+    } else {
+      line.kind = TypedLine::Kind::too_long;
+    }
+  }
+  if (!any && byte != '\n') {
+    return {};
+  }
+  if (!line.text.empty() && line.text.back() == '\r') {
+    line.text.pop_back();
+  }
+  return line;
 }
 
 std::optional<HistoryFile> HistoryFile::at_usual_place(const std::string& name) {
@@ -336,10 +324,11 @@ void HistoryFile::append(const std::string& line) const {
   }
 }
 
-std::unique_ptr<LineSource> make_edited_lines(EditedLinesOptions options) {
+ReadLine edited_lines(const std::vector<std::string>& history,
+                      std::function<Completion(std::string_view before_cursor)> complete) {
   know_the_encoding();
-  auto lines = std::make_unique<EditedLines>(std::move(options));
-  return lines->usable() ? std::move(lines) : nullptr;
+  const auto lines = std::make_shared<EditedLines>(history, std::move(complete));
+  return lines->usable() ? [lines](const std::string& prompt) { return lines->read(prompt); } : ReadLine();
 }
 
 }  // namespace sluice::cli

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,32 +60,17 @@ struct TypedLine {
   std::string text;
 };
 
-/// Where a shell's lines come from. One thread.
-class LineSource {
- public:
-  LineSource() = default;
-  LineSource(const LineSource&) = delete;
-  LineSource& operator=(const LineSource&) = delete;
-  virtual ~LineSource() = default;
+/// Shows the prompt and waits for a line, which comes without its line break.
+using ReadLine = std::function<TypedLine(const std::string& prompt)>;
 
-  /// Shows the prompt and waits for a line, which comes without its line break.
-  virtual TypedLine read(const std::string& prompt) = 0;
-  /// Puts a line into the history that the arrow keys go through.
-  virtual void remember(const std::string& line) = 0;
-};
+/// The next line of a descriptor, read byte by byte, so that what follows it is left to the command on it.
+TypedLine read_plain_line(int descriptor);
 
-/// Reads a descriptor byte by byte, so that what follows a line is left to the command on it. `show` gets the prompts.
-std::unique_ptr<LineSource> make_plain_lines(int descriptor, std::function<void(const std::string& prompt)> show);
-
-struct EditedLinesOptions {
-  std::vector<std::string> history;  ///< oldest first
-  std::function<Completion(std::string_view before_cursor)> complete;
-};
-
-/// Edits lines on the terminal that standard input and output are: history, completion, the user's own ~/.editrc.
-/// Takes SIGINT's key off the terminal while a line is edited. Null when the terminal cannot be used. At most one at a
-/// time.
-std::unique_ptr<LineSource> make_edited_lines(EditedLinesOptions options);
+/// Edits lines on the terminal that standard input and output are: history, the oldest line first, completion, the
+/// user's own ~/.editrc. Takes SIGINT's key off the terminal while a line is edited. Empty when the terminal cannot be
+/// used. At most one at a time.
+ReadLine edited_lines(const std::vector<std::string>& history,
+                      std::function<Completion(std::string_view before_cursor)> complete);
 
 /// The lines of former dialogues, in a file that only its owner can read. A value that names the file.
 ///
