@@ -216,7 +216,7 @@ class DynamoMqOperator final : public table::RecordOperator {
           task->end(ChangeStatus::failed, 0, page.error());
           continue;
         }
-        front = page->items.empty() ? now : Candidate::of(page->items.front()).sent_at;
+        front = page->items.empty() ? now : Candidate::of(page->items.front()).state.sent_at;
       }
       front = core::place_before(front, now);
       task->front = front;
@@ -274,14 +274,12 @@ class DynamoMqOperator final : public table::RecordOperator {
     queue_.changed(change.id, later(parts_.clock.wall_now(), change.after));
     if (task.front && task.result->status == ChangeStatus::applied) {
       // This host need not find it.
-      Candidate record;
-      record.id = change.id;
+      Candidate record = Candidate::of(task.item);
       record.sort_key = format_timestamp(*task.front);
-      record.sent_at = *task.front;
       record.version = table::VersionMark::number_of(task.result->version);
-      record.receive_count = Candidate::of(task.item).receive_count;
       record.nonce = task.nonce;
-      queue_.state_of(decode_standing(task.item).half).backlog.keep(std::move(record));
+      core::apply(task.wanted(*task.front), record.state);
+      queue_.state_of(record.state.half).backlog.keep(std::move(record));
     }
   }
 

@@ -104,7 +104,6 @@ class Claimer {
     if (result.deliveries.empty() && result.error) {
       return *result.error;
     }
-    backlog_.claimed(result.deliveries);
     for (const Delivery& delivery : result.deliveries) {
       state_.sizes.add(payload_bytes(delivery.message));
     }
@@ -129,8 +128,13 @@ class Claimer {
     }
   };
 
+  core::ClaimTerms terms_of(const ClaimRequest& request) const {
+    const WallTime now = parts_.clock.wall_now();
+    return {now, later(now, request.visibility), request.counts};
+  }
+
   Pick pick_for(std::size_t count, bool suspects, const ClaimRequest& request) const {
-    return {count, suspects, later(parts_.clock.wall_now(), request.visibility), request.counts};
+    return {count, suspects, terms_of(request)};
   }
 
   // A lease is a promise about time: half of it may be lost to a wrong clock, no more.
@@ -176,8 +180,7 @@ class Claimer {
     std::optional<WallTime> waits_for;
     for (const dynamo::Item& item : page->items) {
       Candidate candidate = Candidate::of(item);
-      const bool in_flight = candidate.received && candidate.invisible_until && now <= *candidate.invisible_until;
-      if (in_flight || (first.empty() && !waits_for && !candidate.due(now))) {
+      if (candidate.state.is_in_flight(now) || (first.empty() && !waits_for && !candidate.due(now))) {
         waits_for = std::max(candidate.due_at(), waits_for.value_or(WallTime{}));
       } else if (first.empty() && !waits_for) {
         first.push_back(std::move(candidate));
@@ -245,14 +248,12 @@ class Claimer {
     std::vector<table::RecordWrite> writes;
     std::vector<std::string> nonces;
     writes.reserve(candidates.size());
-    const table::Moment now = parts_.now();
-    const SteadyTime leased_until = table::until(now.steady, request.visibility);
-    const core::ClaimTerms terms{now.wall, later(now.wall, request.visibility), request.counts};
+    const SteadyTime leased_until = table::until(parts_.clock.steady_now(), request.visibility);
+    const core::ClaimTerms terms = terms_of(request);
     for (const auto& candidate : candidates) {
       nonces.push_back(parts_.nonces.next());
       writes.push_back(update_of(place_.table, {candidate.id, candidate.version, half_, {}, candidate.sort_key},
-                                 {nonces.back(), now.wall}, attributes_of(core::claim(candidate.state(half_), terms)),
-                                 true));
+                                 {nonces.back(), terms.now}, attributes_of(core::claim(candidate.state, terms)), true));
     }
     auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::none, deadline);
     std::vector<UnresolvedClaim> unknown;
@@ -277,6 +278,12 @@ class Claimer {
     }
   }
 
+  /// `before` is the record as it was claimed, or as it was read afterwards.
+  void hand_out(const dynamo::Item& item, const Candidate& before, SteadyTime leased_until, Attempt& result) {
+    result.deliveries.push_back(delivery_of(item, before, leased_until, state_.failures));
+    backlog_.claimed(Candidate::of(item));
+  }
+
   void sort_out(std::vector<Candidate>& candidates, std::vector<table::StatementOutcome>& outcomes,
                 SteadyTime leased_until, Attempt& result) {
     std::vector<Candidate> lost;
@@ -285,7 +292,7 @@ class Claimer {
       table::StatementOutcome& outcome = outcomes[i];
       switch (outcome.fate) {
         case table::StatementFate::done:
-          result.deliveries.push_back(delivery_of(outcome.item, candidates[i], leased_until, state_.failures));
+          hand_out(outcome.item, candidates[i], leased_until, result);
           break;
         case table::StatementFate::refused:
           lost.push_back(std::move(candidates[i]));
@@ -296,7 +303,7 @@ class Claimer {
           result.error = failure(outcome.error);
           if (outcome.error.kind == dynamo::ErrorKind::validation) {
             // Only this record cannot be claimed, such as one so near the size limit that nothing can be added to it.
-            candidates[i].invisible_until = parts_.clock.wall_now() + kUnclaimableRest;
+            candidates[i].state.hidden_until = parts_.clock.wall_now() + kUnclaimableRest;
             backlog_.keep(std::move(candidates[i]));
           } else {
             result.stop = true;
@@ -340,7 +347,7 @@ class Claimer {
         backlog_.disown(current, claim.nonce);
       } else if (!current.due(now.wall) && now.steady < claim.leased_until) {
         const SteadyTime ends = SLUICE_GUARD(lease_end_from_store) ? claim.leased_until : SteadyTime::max();
-        result.deliveries.push_back(delivery_of(found->second, current, ends, state_.failures));
+        hand_out(found->second, current, ends, result);
       } else {
         // Ours, but so late that the lease has run out: the next claim takes it again, and does not count this one.
         current.never_arrived();

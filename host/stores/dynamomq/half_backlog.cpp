@@ -5,7 +5,6 @@
 
 #include "base/guard.hpp"
 #include "base/timestamp.hpp"
-#include "host/stores/core/transitions.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/item_values.hpp"
 #include "host/stores/table/nonce.hpp"
@@ -70,6 +69,9 @@ std::vector<std::string> CandidateBuffer::drop_stale(SteadyTime time) {
 }
 
 bool LeaseIndex::put(Candidate record) {
+  if (!record.state.received_at) {
+    record.state.failure = {};  // whoever claims it is told anew
+  }
   records_.erase(record.id);
   return records_.size() < kCapacity && records_.insert(std::move(record)).second;
 }
@@ -155,12 +157,9 @@ std::vector<Candidate> HalfBacklog::pick(const Pick& wanted, table::Moment now) 
   for (const auto& candidate : picked) {
     Candidate lease = candidate;
     lease.version = table::VersionMark::number_of(candidate.version.next());
-    lease.receive_count = core::receives_when_claimed(candidate.state(Half::standard), wanted.counts);
-    lease.marks |= candidate.suspect() ? core::kSuspect : 0;
-    lease.received = true;
-    lease.invisible_until = wanted.lease_until;
+    core::apply(core::claim(lease.state, wanted.terms), lease.state);
     if (!leases_.put(std::move(lease))) {
-      scanner_.expect(candidate.sort_key, wanted.lease_until);
+      scanner_.expect(candidate.sort_key, wanted.terms.until);
     }
   }
   return picked;
@@ -320,20 +319,12 @@ HalfBacklog::Sight HalfBacklog::absorb_candidate(Candidate candidate, table::Mom
   return {.hidden = true, .future = false, .due = candidate.due_at()};
 }
 
-void HalfBacklog::claimed(const std::vector<Delivery>& deliveries) {
+void HalfBacklog::claimed(Candidate record) {
   const MutexLock lock(mutex_);
-  for (const auto& delivery : deliveries) {
-    const std::string& id = delivery.receipt.id;
-    late_.erase(id);
-    if (const Candidate* known = leases_.find(id)) {
-      Candidate lease = *known;
-      lease.version = table::VersionMark::number_of(delivery.receipt.version);
-      lease.receive_count = delivery.message.attempt;
-      lease.marks |= delivery.suspect ? core::kSuspect : 0;
-      lease.received = true;
-      lease.invisible_until = delivery.invisible_until;
-      leases_.put(std::move(lease));
-    }
+  late_.erase(record.id);
+  if (const Candidate* known = leases_.find(record.id)) {
+    record.nonce = known->nonce;  // by which the index may still show it
+    leases_.put(std::move(record));
   }
 }
 
@@ -405,7 +396,8 @@ void HalfBacklog::removed(const std::string& id, WallTime now) {
 
 void HalfBacklog::supersede(LeaseIndex& gone, Candidate record, WallTime now) {
   gone.take_due(now, LeaseIndex::kCapacity);
-  record.invisible_until = now + kIndexDelay;
+  record.state.hidden_until = now + kIndexDelay;
+  record.state.failure = {};
   gone.put(std::move(record));
 }
 
@@ -419,7 +411,7 @@ std::optional<Candidate> HalfBacklog::lease_before(const std::string& id, std::i
   }
   Candidate lease = *known;
   lease.version = table::VersionMark::number_of(version);
-  lease.invisible_until = due;
+  lease.state.hidden_until = due;
   return lease;
 }
 
@@ -429,7 +421,7 @@ void HalfBacklog::extended(const std::string& id, std::int64_t version, std::opt
   if (known == nullptr && !until) {
     return;  // nothing comes due by it
   }
-  if (auto lease = lease_before(id, version, until ? until : known->invisible_until)) {
+  if (auto lease = lease_before(id, version, until ? until : known->state.hidden_until)) {
     leases_.put(std::move(*lease));
   }
 }
@@ -437,9 +429,9 @@ void HalfBacklog::extended(const std::string& id, std::int64_t version, std::opt
 void HalfBacklog::put_off(const std::string& id, std::int64_t version, std::optional<WallTime> due, const PutOff& how) {
   const MutexLock lock(mutex_);
   if (auto lease = lease_before(id, version, due)) {
-    lease->receive_count -= how.attempt_given_back && lease->receive_count > 0 ? 1 : 0;
-    lease->received = false;
-    lease->marks = how.marks.value_or(lease->marks);
+    lease->state.receives -= how.attempt_given_back && lease->state.receives > 0 ? 1 : 0;
+    lease->state.received_at.reset();
+    lease->state.marks = how.marks.value_or(lease->state.marks);
     leases_.put(std::move(*lease));
   }
 }

@@ -16,6 +16,7 @@
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
+#include "host/stores/core/transitions.hpp"
 #include "host/stores/dynamomq/head_scanner.hpp"
 #include "host/stores/dynamomq/record.hpp"
 
@@ -48,7 +49,7 @@ class CandidateBuffer {
   // By sent_at and id, as times sort rightly and their spellings do not.
   struct Order {
     bool operator()(const Candidate& a, const Candidate& b) const {
-      return std::tie(a.sent_at, a.id) < std::tie(b.sent_at, b.id);
+      return std::tie(a.state.sent_at, a.id) < std::tie(b.state.sent_at, b.id);
     }
   };
   using Candidates = boost::multi_index_container<
@@ -75,7 +76,7 @@ class LeaseIndex {
  public:
   static constexpr std::size_t kCapacity = 20'000;
 
-  /// `record.invisible_until` is when it comes due; none: at once. Replaces what was known of that id.
+  /// `record` says when it comes due. Replaces what was known of that id.
   /// False when there is no room.
   bool put(Candidate record);
   void erase(const std::string& id) { records_.erase(id); }
@@ -143,8 +144,7 @@ class Contention {
 struct Pick {
   std::size_t count = 0;
   bool suspects = true;  ///< false: they are passed over
-  WallTime lease_until{};
-  bool counts = false;  ///< as ClaimRequest's
+  core::ClaimTerms terms{};
 };
 
 /// How a message was put back.
@@ -169,8 +169,8 @@ class HalfBacklog {
 
   // Claiming.
 
-  /// Takes candidates, oldest first, and notes them as leased until `lease_until`, so that no other thread of this
-  /// store sees them. A suspect that is the oldest is taken alone; any other waits until it is.
+  /// Takes candidates, oldest first, and notes them as claimed on those terms, so that no other thread of this store
+  /// sees them. A suspect that is the oldest is taken alone; any other waits until it is.
   std::vector<Candidate> pick(const Pick& wanted, table::Moment now);
   /// True when records may be due that are not in the buffer: a scan is worth its request.
   bool backlog_unread() const;
@@ -184,8 +184,8 @@ class HalfBacklog {
 
   // What became of picked candidates.
 
-  /// They are claimed, until the times that were really written.
-  void claimed(const std::vector<Delivery>& deliveries);
+  /// It is claimed, and this is the record that the claim has left.
+  void claimed(Candidate record);
   /// Others had them first.
   void lost(const std::vector<Candidate>& candidates, table::Moment now);
   void put_back(std::vector<Candidate> candidates, table::Moment now);

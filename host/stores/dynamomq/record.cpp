@@ -145,12 +145,12 @@ Candidate Candidate::of(const Item& item) {
   Candidate candidate;
   candidate.id = text_of(item, attribute::kId);
   candidate.sort_key = text_of(item, attribute::kSentAt);
-  candidate.sent_at = parse_timestamp_or_end(candidate.sort_key).value_or(WallTime{});
   candidate.version = version_of(item);
-  candidate.receive_count = table::count_of(attribute_of(item, attribute::kReceiveCount));
-  candidate.invisible_until = table::time_of(item, attribute::kInvisibleUntilAt);
-  candidate.received = table::time_of(item, attribute::kReceivedAt).has_value();
-  candidate.marks = marks_of(item);
+  candidate.state = core::MessageState::of(decode_standing(item));
+  candidate.state.checkpoint.clear();
+  if (!candidate.state.hidden_until) {
+    candidate.state.received_at.reset();  // Go's redrive leaves it with a message that nobody has
+  }
   candidate.nonce = nonce_of(item);
   return candidate;
 }

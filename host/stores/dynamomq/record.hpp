@@ -42,38 +42,23 @@ Body read_body(const dynamo::AttributeValue* data, std::string_view content_type
 /// A record whose turn may have come: as much of it as a claim needs. The message itself comes with the claim's answer.
 struct Candidate {
   std::string id;
-  std::string sort_key;  ///< `sent_at` as written, which is how the index sorts
-  WallTime sent_at{};    ///< `sent_at` as a time; the epoch where it is none
+  std::string sort_key;  ///< `sent_at` as written, which is how the index sorts; as a time the epoch where it is none
   table::VersionMark version;
-  std::uint32_t receive_count = 0;
-  std::optional<WallTime> invisible_until;
-  bool received = false;  ///< whoever had it last has not said what came of it
-  Marks marks = 0;
+  core::MessageState state;  ///< without its checkpoint, and with what else was read
   std::string nonce;
 
   static Candidate of(const dynamo::Item& item);
   /// When it may be claimed: strictly after the one, not before the other.
-  bool due(WallTime now) const { return sent_at <= now && (!invisible_until || now > *invisible_until); }
-  /// Once it is due: whether whoever had it may have ended because of it. Go's redrive leaves its time of receipt with
-  /// a message that nobody has.
-  bool suspect() const { return state(Half::standard).is_suspect(); }
+  bool due(WallTime now) const { return state.sent_at <= now && (!state.hidden_until || now > *state.hidden_until); }
+  /// Once it is due: whether whoever had it may have ended because of it.
+  bool suspect() const { return state.is_suspect(); }
   /// The last claim turned out to have reached nobody: the next one counts in its place.
   void never_arrived() {
-    receive_count -= receive_count > 0 ? 1 : 0;
-    received = false;
-  }
-  /// As far as it decides about a claim, for which it does not matter when it was received.
-  core::MessageState state(Half half) const {
-    return {.half = half,
-            .sent_at = sent_at,
-            .hidden_until = invisible_until,
-            .received_at = received && invisible_until ? std::optional(WallTime()) : std::nullopt,
-            .receives = receive_count,
-            .marks = marks,
-            .version = version.number};
+    state.receives -= state.receives > 0 ? 1 : 0;
+    state.received_at.reset();
   }
   /// The time after which it is due.
-  WallTime due_at() const { return invisible_until ? std::max(sent_at, *invisible_until) : sent_at; }
+  WallTime due_at() const { return std::max(state.sent_at, state.hidden_until.value_or(state.sent_at)); }
 };
 
 /// A receipt's locator: the receive count, so that a release can give the attempt back without reading; whether the

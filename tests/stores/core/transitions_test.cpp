@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <limits>
 
 #include "base/timestamp.hpp"
 
@@ -58,6 +59,12 @@ TEST(Transitions, ACheckpointChangesNothingElseAndOutlivesEveryEndThatKeepsTheRe
   }
   apply(change({.action = ChangeAction::reset}, state, kTransitionsNow), state);
   EXPECT_EQ(state.checkpoint, "");
+}
+
+TEST(Transitions, BehindTheHighestVersionComesTheFirstAgain) {
+  MessageState state{.version = std::numeric_limits<std::int64_t>::max()};
+  apply(extension(kTransitionsNow), state);
+  EXPECT_EQ(state.version, 1) << "as the stores count";
 }
 
 TEST(Transitions, DelaysReachToTheEndOfTimeAndNoFurther) {

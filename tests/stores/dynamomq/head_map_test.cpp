@@ -72,7 +72,7 @@ class HeavyHead : public ::testing::Test {
   }
   /// One claim, as the claimer makes it; how many candidates it came to.
   std::size_t claim(std::size_t want) {
-    const Pick wanted{want, true, now_.wall + 30s};
+    const Pick wanted{want, true, {.now = now_.wall, .until = now_.wall + 30s}};
     std::size_t found = lane_.pick(wanted, now_).size();
     bool ended = false;
     for (int pages = 0; pages < 8 && found < want && !ended;) {
@@ -82,7 +82,7 @@ class HeavyHead : public ::testing::Test {
       const bool passes_on = !step->looks_back() && step->kind != ScanStep::Kind::leap;
       pages += passes_on ? 1 : 0;
       ended = passes_on && !lane_.backlog_unread();
-      found += lane_.pick({want - found, found == 0, now_.wall + 30s}, now_).size();
+      found += lane_.pick({want - found, found == 0, wanted.terms}, now_).size();
     }
     return found;
   }

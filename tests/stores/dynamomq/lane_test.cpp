@@ -37,7 +37,9 @@ class LaneTest : public ::testing::Test {
     page.capacity.read = 0.5;
     lane_.end_scan(*step, &page);
   }
-  Pick for_up_to(std::size_t count, bool suspects = true) const { return {count, suspects, now_.wall + 30s}; }
+  Pick for_up_to(std::size_t count, bool suspects = true) const {
+    return {count, suspects, {.now = now_.wall, .until = now_.wall + 30s}};
+  }
   std::vector<std::string> pick(std::size_t count, bool suspects = true) {
     std::vector<std::string> ids;
     for (const auto& candidate : lane_.pick(for_up_to(count, suspects), now_)) {
@@ -82,7 +84,7 @@ TEST_F(LaneTest, OwnLeaseThatRunsOutIsPickedWithoutReading) {
   const auto again = lane_.pick(for_up_to(1), now_);
   ASSERT_EQ(again.size(), 1U);
   EXPECT_EQ(again[0].version.number, 2);
-  EXPECT_EQ(again[0].receive_count, 1U);
+  EXPECT_EQ(again[0].state.receives, 1U);
 }
 
 TEST_F(LaneTest, PutOffRecordComesWhenItIsDue) {
@@ -95,7 +97,7 @@ TEST_F(LaneTest, PutOffRecordComesWhenItIsDue) {
   const auto again = lane_.pick(for_up_to(1), now_);
   ASSERT_EQ(again.size(), 1U);
   EXPECT_EQ(again[0].version.number, 3);
-  EXPECT_EQ(again[0].receive_count, 0U) << "the attempt was given back";
+  EXPECT_EQ(again[0].state.receives, 0U) << "the attempt was given back";
 }
 
 TEST_F(LaneTest, RemovedRecordThatTheIndexStillShowsIsNotTriedAgain) {
@@ -226,7 +228,7 @@ TEST_F(LaneTest, SuspectIsPickedAloneWhenItIsTheOldest) {
   const auto alone = lane_.pick(for_up_to(5), now_);
   ASSERT_EQ(alone.size(), 1U);
   EXPECT_TRUE(alone[0].suspect());
-  EXPECT_EQ(queue::core::receives_when_claimed(alone[0].state(queue::Half::standard), false), 1U)
+  EXPECT_EQ(queue::core::receives_when_claimed(alone[0].state, false), 1U)
       << "it takes the place of the delivery of which nobody knows";
   pass_time(31s);
   const auto again = lane_.pick(for_up_to(5), now_);

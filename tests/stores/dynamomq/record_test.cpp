@@ -151,7 +151,7 @@ TEST(Candidate, HiddenBeyondTheYear2261IsNotReady) {
 
 TEST(Candidate, CountsAreWithinTheirRange) {
   const auto count = [](AttributeValue value) {
-    return Candidate::of({{"receive_count", std::move(value)}}).receive_count;
+    return Candidate::of({{"receive_count", std::move(value)}}).state.receives;
   };
   EXPECT_EQ(count(Number{"7"}), 7U);
   EXPECT_EQ(count(Number{"-7"}), 0U);
