@@ -417,7 +417,7 @@ class CompletionWriter {
     auto results = writer_.extend(receipts, table::until(now.steady, visibility), write, deadline);
     for (std::size_t i = 0; i < receipts.size(); ++i) {
       if (results[i].status == SettleStatus::applied) {
-        state_.backlog.extended(receipts[i].id, results[i].receipt.version, invisible_until);
+        state_.backlog.written(receipts[i], results[i].receipt.version, core::extension(invisible_until), now.wall);
       } else if (results[i].status == SettleStatus::lost) {
         state_.backlog.forget_receipt(receipts[i]);
       }
@@ -501,27 +501,17 @@ class CompletionWriter {
     return write;
   }
 
+  // Of what has failed or was refused the lease stands until it runs out.
   void note_in_backlog(const Completion& completion, std::int64_t version, WallTime now, SettleStatus status) {
     const Receipt& receipt = completion.receipt;
-    if (status == SettleStatus::failed || status == SettleStatus::refused) {
-      return;  // the lease stands until it runs out
-    }
-    if (status == SettleStatus::applied && completion.action == CompletionAction::keep) {
-      state_.backlog.extended(receipt.id, version, std::nullopt);
-      return;
-    }
-    state_.failures.forget(receipt);
+    const bool applied = status == SettleStatus::applied;
     if (status == SettleStatus::lost) {
       state_.backlog.forget_receipt(receipt);
-    } else if (completion.action == CompletionAction::remove) {
-      state_.backlog.removed(receipt.id, parts_.clock.wall_now());
-    } else if (completion.action == CompletionAction::dead_letter) {
-      state_.backlog.forget(receipt.id);
-    } else {
-      const core::StateChange change = core::end(completion, {.receives = receive_count_of(receipt)}, now);
-      state_.backlog.put_off(
-          receipt.id, version, change.hidden_until.value_or(std::nullopt),
-          {.attempt_given_back = completion.action == CompletionAction::release, .marks = completion.marks});
+    } else if (applied) {
+      state_.backlog.written(receipt, version, core::end(completion, held(receipt), now), parts_.clock.wall_now());
+    }
+    if (status == SettleStatus::lost || (applied && completion.action != CompletionAction::keep)) {
+      state_.failures.forget(receipt);
     }
   }
 

@@ -386,12 +386,28 @@ std::optional<std::string> HalfBacklog::sent_at_of(const Receipt& receipt) const
   return may_be_of(receipt, lease->sort_key) ? lease->sort_key : std::string();
 }
 
-void HalfBacklog::removed(const std::string& id, WallTime now) {
+void HalfBacklog::written(const Receipt& receipt, std::int64_t version, const core::StateChange& change, WallTime now) {
   const MutexLock lock(mutex_);
-  if (const Candidate* lease = leases_.find(id)) {
-    supersede(removed_, *lease, now);
-    leases_.erase(id);
+  const Candidate* known = leases_.find(receipt.id);
+  const bool stays = !change.removes && !change.half;
+  if (stays && known != nullptr && known->version.next() == version) {
+    Candidate lease = *known;
+    lease.version = table::VersionMark::number_of(version);
+    core::apply(change, lease.state);
+    lease.state.checkpoint.clear();
+    leases_.put(std::move(lease));
+    return;
   }
+  if (change.half) {
+    buffer_.erase(receipt.id);
+  } else if (change.removes && known != nullptr) {
+    supersede(removed_, *known, now);
+  } else if (stays && (known != nullptr || change.hidden_until)) {
+    // What is known of it, if anything, is of an earlier claim: this one was made by another store.
+    const auto due = change.hidden_until ? *change.hidden_until : known->state.hidden_until;
+    scanner_.expect(due.value_or(WallTime{}));
+  }
+  leases_.erase(receipt.id);
 }
 
 void HalfBacklog::supersede(LeaseIndex& gone, Candidate record, WallTime now) {
@@ -399,41 +415,6 @@ void HalfBacklog::supersede(LeaseIndex& gone, Candidate record, WallTime now) {
   record.state.hidden_until = now + kIndexDelay;
   record.state.failure = {};
   gone.put(std::move(record));
-}
-
-std::optional<Candidate> HalfBacklog::lease_before(const std::string& id, std::int64_t version,
-                                                   std::optional<WallTime> due) {
-  const Candidate* known = leases_.find(id);
-  if (known == nullptr || known->version.next() != version) {
-    leases_.erase(id);  // of an earlier claim: this one was made by another store
-    scanner_.expect(due.value_or(WallTime{}));
-    return std::nullopt;
-  }
-  Candidate lease = *known;
-  lease.version = table::VersionMark::number_of(version);
-  lease.state.hidden_until = due;
-  return lease;
-}
-
-void HalfBacklog::extended(const std::string& id, std::int64_t version, std::optional<WallTime> until) {
-  const MutexLock lock(mutex_);
-  const Candidate* known = leases_.find(id);
-  if (known == nullptr && !until) {
-    return;  // nothing comes due by it
-  }
-  if (auto lease = lease_before(id, version, until ? until : known->state.hidden_until)) {
-    leases_.put(std::move(*lease));
-  }
-}
-
-void HalfBacklog::put_off(const std::string& id, std::int64_t version, std::optional<WallTime> due, const PutOff& how) {
-  const MutexLock lock(mutex_);
-  if (auto lease = lease_before(id, version, due)) {
-    lease->state.receives -= how.attempt_given_back && lease->state.receives > 0 ? 1 : 0;
-    lease->state.received_at.reset();
-    lease->state.marks = how.marks.value_or(lease->state.marks);
-    leases_.put(std::move(*lease));
-  }
 }
 
 void HalfBacklog::forget(const std::string& id) {

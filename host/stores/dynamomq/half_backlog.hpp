@@ -147,12 +147,6 @@ struct Pick {
   core::ClaimTerms terms{};
 };
 
-/// How a message was put back.
-struct PutOff {
-  bool attempt_given_back = false;
-  std::optional<Marks> marks = 0;  ///< nothing: as they were
-};
-
 /// What a store knows about one half of one queue, between its calls: what to claim next, where to read, what is
 /// leased. Thread-safe; never blocks but for `begin_scan`.
 class HalfBacklog {
@@ -202,10 +196,8 @@ class HalfBacklog {
   /// When the message of this receipt was sent, as it is spelt; empty where the id is a later message's by now, and so
   /// no time at all; nothing where the backlog does not know the claim any more.
   std::optional<std::string> sent_at_of(const Receipt& receipt) const;
-  void removed(const std::string& id, WallTime now);
-  /// Nothing: it was written to, and stays leased as it was.
-  void extended(const std::string& id, std::int64_t version, std::optional<WallTime> until);
-  void put_off(const std::string& id, std::int64_t version, std::optional<WallTime> due, const PutOff& how);
+  /// A write about the message of this receipt has left that version of its record.
+  void written(const Receipt& receipt, std::int64_t version, const core::StateChange& change, WallTime now);
   /// Nothing that is known of that message holds any more.
   void forget(const std::string& id);
   /// Forgets the lease that this receipt stood for, but not a later one.
@@ -218,9 +210,6 @@ class HalfBacklog {
   std::vector<Candidate> take(const Pick& wanted) SLUICE_REQUIRES(mutex_);
   std::vector<Candidate> take_beside_others(const Pick& wanted, table::Moment now) SLUICE_REQUIRES(mutex_);
 
-  /// What is known of a lease after a write that left `version`; nothing where it is not known.
-  std::optional<Candidate> lease_before(const std::string& id, std::int64_t version, std::optional<WallTime> due)
-      SLUICE_REQUIRES(mutex_);
   /// What a record looked like when it was read.
   struct Sight {
     bool hidden = false;

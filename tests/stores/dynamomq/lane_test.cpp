@@ -47,6 +47,11 @@ class LaneTest : public ::testing::Test {
     }
     return ids;
   }
+  /// The delivery that a claim of the first version has made comes to that.
+  void end(const std::string& id, CompletionAction action, Duration delay = {}) {
+    const Completion completion{.receipt = {id, 2}, .action = action, .delay = delay};
+    lane_.written(completion.receipt, 3, core::end(completion, {.receives = 1}, now_.wall), now_.wall);
+  }
   void pass_time(Duration span) {
     now_.wall += span;
     now_.steady += span;
@@ -90,7 +95,7 @@ TEST_F(LaneTest, OwnLeaseThatRunsOutIsPickedWithoutReading) {
 TEST_F(LaneTest, PutOffRecordComesWhenItIsDue) {
   scan({item("a", 1s)});
   pick(1);
-  lane_.put_off("a", 3, now_.wall + 5s, {.attempt_given_back = true});
+  end("a", CompletionAction::release, 5s);
   pass_time(5s);
   EXPECT_THAT(pick(1), IsEmpty());
   pass_time(1ms);
@@ -103,7 +108,7 @@ TEST_F(LaneTest, PutOffRecordComesWhenItIsDue) {
 TEST_F(LaneTest, RemovedRecordThatTheIndexStillShowsIsNotTriedAgain) {
   scan({item("a", 1s)});
   pick(1);
-  lane_.removed("a", now_.wall);
+  end("a", CompletionAction::remove);
   scan({item("a", 1s)});
   EXPECT_THAT(pick(1), IsEmpty());
   auto fresh = item("a", 1s);
@@ -214,7 +219,7 @@ TEST_F(LaneTest, WhatOthersTookIsNotTriedAgainAsTheIndexStillShowsIt) {
 TEST_F(LaneTest, WhatIsRemovedIsNotLookedAtAgain) {
   scan({item("a", 2s)});
   lane_.pick(for_up_to(1), now_);
-  lane_.removed("a", now_.wall);
+  end("a", CompletionAction::remove);
   scan({item("a", 2s)});
   EXPECT_THAT(pick(5), IsEmpty());
   EXPECT_FALSE(lane_.next_due(now_)) << "each look at it would be read units for nothing";
@@ -249,13 +254,13 @@ TEST_F(LaneTest, TellsWhenTheNextIsDue) {
   scan({item("a", 1s), item("hidden", 9s, format_timestamp(now_.wall + 20s)), item("later", -7s)});
   EXPECT_EQ(lane_.next_due(now_), 7s + 1ns);
   pick(1);
-  lane_.put_off("a", 3, now_.wall + 5s, {});
+  end("a", CompletionAction::retry, 5s);
   EXPECT_EQ(lane_.next_due(now_), 5s + 1ns);
 }
 
 TEST_F(LaneTest, NothingComesDueByACheckpointOfALeaseThatIsNotRemembered) {
   EXPECT_FALSE(lane_.next_due(now_));
-  lane_.extended("a", 3, std::nullopt);
+  end("a", CompletionAction::keep);
   EXPECT_FALSE(lane_.next_due(now_)) << "or each one would have the index read";
 }
 
