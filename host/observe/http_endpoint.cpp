@@ -4,6 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
@@ -11,7 +12,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <thread>
+#include <stop_token>
 #include <utility>
 
 #include "base/mutex.hpp"
@@ -258,29 +259,16 @@ class Server final : public HttpEndpoint {
   std::string address() const override { return address_; }
 
   Result<void> start() override {
-    MutexLock lock(mutex_);
-    if (stopped_) {
-      return {};
-    }
-    accept();
-    try {
-      thread_ = std::jthread([this] { serve(); });
-    } catch (const std::system_error& error) {
-      return Error(ErrorCode::unavailable, "cannot make the thread of the HTTP endpoint: " + error.code().message());
-    }
-    return {};
+    asio::post(io_, [this] { accept(); });
+    return thread_.start([this](const std::stop_token&) { serve(); });
   }
-
   void stop() override { end(); }
 
  private:
   void end() {
-    MutexLock lock(mutex_);
-    stopped_ = true;
+    const MutexLock lock(mutex_);
     io_.stop();
-    if (thread_.joinable()) {
-      thread_.join();
-    }
+    thread_.stop();
     error_code ignored;
     acceptor_.close(ignored);
     for (auto& [id, connection] : connections_) {
@@ -356,10 +344,9 @@ class Server final : public HttpEndpoint {
   asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
   asio::steady_timer retry_{io_};
-  // Guarded by mutex_.
-  Mutex mutex_;
-  bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
-  std::jthread thread_ SLUICE_GUARDED_BY(mutex_);
+  Mutex mutex_;  ///< of those who stop it
+  // Last, so that it ends before what it uses.
+  runtime::ServiceThread thread_{"sluice-http"};
 };
 
 }  // namespace

@@ -1,10 +1,8 @@
 #include "host/observe/shipper.hpp"
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
-#include "base/signal_block.hpp"
 #include "base/text/number.hpp"
 
 namespace sluice::observe {
@@ -190,7 +188,7 @@ class Shipper::Destination {
 };
 
 Shipper::Shipper(const Clock& clock, Random& random, Tell tell)
-    : clock_(clock), random_(random), tell_(std::move(tell)) {}
+    : RepeatingService("sluice-ship", clock), clock_(clock), random_(random), tell_(std::move(tell)) {}
 
 Shipper::~Shipper() { stop(); }
 
@@ -213,33 +211,13 @@ void Shipper::put(Destination& lane, std::string item) {
     if (!news) {
       return;
     }
-    ++changes_;
   }
-  changed_.notify_all();
+  wake();
 }
 
-Result<void> Shipper::start() {
-  const MutexLock thread_lock(thread_mutex_);
-  try {
-    const SignalBlock quiet;
-    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-  } catch (const std::system_error& error) {
-    return Error(ErrorCode::unavailable, std::string("no thread for log senders and traces: ") + error.what());
-  }
-  return {};
-}
-
-void Shipper::stop() {
-  {
-    const MutexLock lock(mutex_);
-    ended_ = true;
-  }
-  const MutexLock thread_lock(thread_mutex_);
-  if (thread_.joinable()) {
-    thread_.request_stop();
-    thread_.join();
-  }
+void Shipper::end() {
   const MutexLock lock(mutex_);
+  ended_ = true;
   for (Destination& lane : lanes_) {
     lane.queue.give_up();
   }
@@ -253,8 +231,7 @@ bool Shipper::flush(SteadyTime until) {
   for (Destination& lane : lanes_) {
     lane.queue.hurry(clock_.steady_now(), until);
   }
-  ++changes_;
-  changed_.notify_all();
+  wake();
   return changed_.wait_until(mutex_, clock_.machine_time(until), idle);
 }
 
@@ -267,36 +244,28 @@ std::vector<SenderStatus> Shipper::statuses() const {
   return all;
 }
 
-void Shipper::run(const std::stop_token& stop) {
-  std::uint64_t seen = 0;
-  while (!stop.stop_requested()) {
-    SteadyTime wake = SteadyTime::max();
-    std::vector<std::string> notices;
-    std::vector<Sending> sendings;
-    {
-      const MutexLock lock(mutex_);
-      seen = changes_;
-      sendings = step(clock_.steady_now(), wake, notices);
-    }
-    for (const std::string& notice : notices) {
-      tell_(notice);
-    }
-    for (const Sending& sending : sendings) {
-      send(sending);
-    }
-    if (sendings.empty()) {
-      const MutexLock lock(mutex_);
-      changed_.wait_until(mutex_, stop, clock_.machine_time(wake),
-                          [this, seen]() SLUICE_NO_TSA { return changes_ != seen; });
-    }
+SteadyTime Shipper::step(const std::stop_token&) {
+  SteadyTime next = SteadyTime::max();
+  std::vector<std::string> notices;
+  std::vector<Sending> sendings;
+  {
+    const MutexLock lock(mutex_);
+    sendings = due(clock_.steady_now(), next, notices);
   }
+  for (const std::string& notice : notices) {
+    tell_(notice);
+  }
+  for (const Sending& sending : sendings) {
+    send(sending);
+  }
+  return sendings.empty() ? next : SteadyTime::min();
 }
 
-std::vector<Shipper::Sending> Shipper::step(SteadyTime now, SteadyTime& wake, std::vector<std::string>& notices) {
+std::vector<Shipper::Sending> Shipper::due(SteadyTime now, SteadyTime& next, std::vector<std::string>& notices) {
   std::vector<Sending> sendings;
   for (Destination& lane : lanes_) {
     const ShipQueue::Order order = lane.queue.next(now);
-    wake = std::min(wake, order.wake);
+    next = std::min(next, order.wake);
     if (order.send) {
       sendings.push_back({&lane, order.deadline});
     }
@@ -323,9 +292,9 @@ void Shipper::answered(Destination& lane, const dynamo::HttpResult& result) {
       return;
     }
     lane.queue.answered(judgement, clock_.steady_now());
-    ++changes_;
   }
   changed_.notify_all();
+  wake();
 }
 
 }  // namespace sluice::observe

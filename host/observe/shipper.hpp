@@ -9,8 +9,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -154,8 +154,9 @@ struct SenderStatus {
   ShipQueue::Figures figures;
 };
 
-/// Brings items to their collectors: one thread for all of them, which waits for none of them. Thread-safe.
-class Shipper final : public runtime::Service {
+/// Brings items to their collectors: one thread for all of them, which waits for none of them. What has not been sent
+/// when it is stopped is dropped. Thread-safe.
+class Shipper final : public runtime::RepeatingService {
  public:
   class Destination;
   /// Is told, on the shipper's thread, what an operator should read.
@@ -170,9 +171,6 @@ class Shipper final : public runtime::Service {
   /// Never blocks. An item for which there is no room is dropped and counted.
   void put(Destination& lane, std::string item);
 
-  Result<void> start() override;
-  /// What has not been sent is dropped.
-  void stop() override;
   /// Has everything sent without delay, and waits for that; false: `until` came first.
   bool flush(SteadyTime until);
 
@@ -184,10 +182,10 @@ class Shipper final : public runtime::Service {
     SteadyTime deadline{};
   };
 
-  void run(const std::stop_token& stop);
+  SteadyTime step(const std::stop_token& stop) override;
+  void end() override;
   /// What is to be sent now; otherwise until when nothing is.
-  std::vector<Sending> step(SteadyTime now, SteadyTime& wake, std::vector<std::string>& notices)
-      SLUICE_REQUIRES(mutex_);
+  std::vector<Sending> due(SteadyTime now, SteadyTime& next, std::vector<std::string>& notices) SLUICE_REQUIRES(mutex_);
   void send(const Sending& sending);
   void answered(Destination& lane, const dynamo::HttpResult& result);
 
@@ -197,13 +195,9 @@ class Shipper final : public runtime::Service {
   const Tell tell_;
 
   mutable Mutex mutex_;
-  Condition changed_;
+  Condition changed_;  ///< a batch has been answered
   std::list<Destination> lanes_ SLUICE_GUARDED_BY(mutex_);
-  std::uint64_t changes_ SLUICE_GUARDED_BY(mutex_) = 0;
   bool ended_ SLUICE_GUARDED_BY(mutex_) = false;
-  // Last, so that it ends before what it uses.
-  Mutex thread_mutex_;
-  std::jthread thread_ SLUICE_GUARDED_BY(thread_mutex_);
 };
 
 }  // namespace sluice::observe
