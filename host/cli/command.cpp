@@ -26,8 +26,9 @@ constexpr const char* kOutputVariable = "SLUICE_OUTPUT";
 /// An option, or a word that stands alone.
 struct Token {
   std::string name;            ///< as it was typed, without dashes; empty: a word
-  const Flag* flag = nullptr;  ///< null for a word and for --help
-  std::string value;
+  const Flag* flag = nullptr;  ///< null for a word, for --help and for an option that there is not
+  std::string value{};         ///< empty where it is missing
+  bool awaits = false;         ///< the value would be the next word
 };
 
 std::string see_help(const Command& command) { return "`sluice help " + std::string(command.name) + "` lists them"; }
@@ -55,32 +56,32 @@ bool is_option(const Command& command, const std::string& value) {
          (value.starts_with("--") && command.flag(value.substr(2, value.find('=') - 2)) != nullptr);
 }
 
-/// The option that begins at a word, with the next one where that is its value.
-OrExit<Token> option_at(const Command& command, const std::vector<std::string>& words, std::size_t& at) {
+/// The option that begins at a word, with the next one where that is its value. `wrong`: as Arguments::read.
+Token option_at(const Command& command, std::span<const std::string> words, std::size_t& at, std::vector<Exit>& wrong) {
   const std::string& word = words[at];
   if (word == "-h") {
-    return Token{"help", nullptr, {}};
+    return {"help"};
   }
   const auto equals = word.find('=');
-  const std::string name = word.starts_with("--") ? word.substr(2, equals - 2) : std::string();
-  const Flag* const flag = command.flag(name);
-  if (name != "help" && flag == nullptr) {
-    return unknown_option(command, word);
+  const bool adjacent = equals != std::string::npos;
+  Token token{word.starts_with("--") ? word.substr(2, equals - 2) : word};
+  token.flag = command.flag(token.name);
+  const bool takes_value = token.flag != nullptr && !token.flag->value.empty();
+  token.awaits = takes_value && !adjacent && at + 1 == words.size();
+  token.value = adjacent ? word.substr(equals + 1) : std::string();
+  if (token.flag == nullptr && token.name != "help") {
+    wrong.push_back(unknown_option(command, word));
+  } else if (!takes_value && adjacent) {
+    wrong.push_back(Exit::usage("--" + token.name + " takes no value; write it without '='"));
+  } else if (takes_value && (adjacent ? token.value.empty() : token.awaits || is_option(command, words[at + 1]))) {
+    wrong.push_back(needs_value(*token.flag));
+  } else if (takes_value && !adjacent) {
+    token.value = words[++at];
   }
-  if (flag == nullptr || flag->value.empty()) {
-    return equals == std::string::npos ? OrExit<Token>(Token{name, flag, {}})
-                                       : Exit::usage("--" + name + " takes no value; write it without '='");
-  }
-  if (equals != std::string::npos) {
-    return equals + 1 == word.size() ? OrExit<Token>(needs_value(*flag)) : Token{name, flag, word.substr(equals + 1)};
-  }
-  if (at + 1 == words.size() || is_option(command, words[at + 1])) {
-    return needs_value(*flag);
-  }
-  return Token{name, flag, words[++at]};
+  return token;
 }
 
-OrExit<std::vector<Token>> tokens_of(const Command& command, const std::vector<std::string>& words) {
+std::vector<Token> tokens_of(const Command& command, std::span<const std::string> words, std::vector<Exit>& wrong) {
   std::vector<Token> tokens;
   bool options = true;
   for (std::size_t at = 0; at < words.size(); ++at) {
@@ -89,19 +90,10 @@ OrExit<std::vector<Token>> tokens_of(const Command& command, const std::vector<s
     } else if (!options || words[at].size() < 2 || words[at].front() != '-') {
       tokens.push_back({{}, nullptr, words[at]});
     } else {
-      SLUICE_TRY(token, option_at(command, words, at));
-      tokens.push_back(std::move(*token));
+      tokens.push_back(option_at(command, words, at, wrong));
     }
   }
   return tokens;
-}
-
-/// Where the next word without an option belongs; null when the command takes no more of them.
-const Flag* next_operand(const Command& command, const Arguments& given) {
-  const auto found = std::find_if(command.flags.begin(), command.flags.end(), [&given](const Flag& flag) {
-    return flag.alone && (flag.repeated || !given.has(flag.name));
-  });
-  return found == command.flags.end() ? nullptr : &*found;
 }
 
 /// "--job is missing; write --job JOB", and the short form where the value may stand alone.
@@ -156,46 +148,18 @@ OrExit<const Command*> take_command(Words& words) {
              : unknown_command(first + " " + words[1], first);
 }
 
-/// For a command on a queue, `--outbox NAME` is another way to write `--queue outbox:NAME`.
-Words with_outbox_as_queue(const Command& command, Words words) {
-  if (command.flag("queue") == nullptr || command.flag("outbox") == nullptr) {
-    return words;
+/// Whether the line of a command that takes ids or a key as plain words begins with the name of its queue.
+/// `remembered`: a shell knows one otherwise.
+OrExit<bool> begins_with_queue(const Arguments& line, bool remembered) {
+  const Command& command = *line.command();
+  if (command.flag("queue") == nullptr || !queue_stands_first(command.flags) || line.plain().empty() ||
+      line.has("queue") || line.has("table") || line.wants_help()) {
+    return false;
   }
-  const std::string option = "--outbox";
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == option && i + 1 < words.size()) {
-      words[i] = "--queue";
-      words[i + 1] = "outbox:" + words[i + 1];
-      ++i;
-    } else if (words[i].starts_with(option + "=")) {
-      words[i] = "--queue=outbox:" + words[i].substr(option.size() + 1);
-    }
-  }
-  return words;
-}
-
-/// For a command that takes ids or a key as plain words: the first word, where it is the name of a queue, is another
-/// way to write `--queue NAME`. One that a shell remembers, which is taken off `words`, is the queue otherwise.
-OrExit<Words> with_queue_as_option(const Command& command, Words words, const std::string& remembered) {
-  const Flag* const table = command.flag("table");
-  if (words.empty() || command.flag("queue") == nullptr || !queue_stands_first(command.flags) ||
-      gives(words, "queue") || (table != nullptr && gives(words, *table)) || gives(words, "help") ||
-      words.back() == "-h") {
-    return words;
-  }
-  std::size_t first = 0;
-  while (first < words.size() && words[first].size() > 1 && words[first].front() == '-') {
-    first += awaits_value(command, words[first]) == nullptr ? 1 : 2;
-  }
-  if (first < words.size()) {
-    // Of a command that wants one id or key, a word that stands alone is that, and so is one of a message in a file.
-    const bool may_be_own =
-        !remembered.empty() || gives(words, "file") ||
-        (next_operand(command, Arguments())->required && plain_words(command, words, 0).size() == 1);
-    SLUICE_TRY(queue, names_queue(words, words[first], may_be_own));
-    words[first].insert(0, *queue ? "--queue=" : "");
-  }
-  return words;
+  // Of a command that wants one id or key, a word that stands alone is that, and so is one of a message in a file.
+  const bool may_be_own =
+      remembered || line.has("file") || (next_operand(command, Arguments())->required && line.plain().size() == 1);
+  return names_queue(line, may_be_own);
 }
 
 std::string take_remembered_queue(const Command& command, Words& words) {
@@ -268,12 +232,13 @@ Exit dispatch(Words words, Console& console, TypedIn typed_in, std::string& name
   SLUICE_TRY(command, take_command(words));
   name = (*command)->name;
   std::string remembered = typed_in == TypedIn::shell ? take_remembered_queue(**command, words) : std::string();
-  SLUICE_TRY(given, with_queue_as_option(**command, with_outbox_as_queue(**command, words), remembered));
-  const bool goes_without_saying = !remembered.empty() && !gives(*given, "queue");
+  const Arguments line = Arguments::of_line(**command, words);
+  SLUICE_TRY(queue_first, begins_with_queue(line, !remembered.empty()));
+  const bool goes_without_saying = !remembered.empty() && !*queue_first && !line.has("queue");
   if (goes_without_saying) {
-    given->push_back(std::move(remembered));
+    words.push_back(std::move(remembered));
   }
-  SLUICE_TRY(arguments, Arguments::parse(**command, *given, goes_without_saying));
+  SLUICE_TRY(arguments, Arguments::parse(**command, words, *queue_first, goes_without_saying));
   if (arguments->wants_help()) {
     console.out(command_help(**command));
     return Exit::ok();
@@ -318,45 +283,79 @@ const Flag* Command::flag(std::string_view word) const {
   return found == flags.end() ? nullptr : &*found;
 }
 
-OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std::string>& words,
-                                   bool queue_remembered) {
-  SLUICE_TRY(tokens, tokens_of(command, words));
+const Flag* next_operand(const Command& command, const Arguments& given) {
+  const auto found = std::find_if(command.flags.begin(), command.flags.end(), [&given](const Flag& flag) {
+    return flag.alone && (flag.repeated || !given.has(flag.name));
+  });
+  return found == command.flags.end() ? nullptr : &*found;
+}
+
+Arguments Arguments::read(const Command& command, std::span<const std::string> words, bool queue_first,
+                          std::vector<Exit>& wrong) {
   Arguments arguments;
   arguments.command_ = &command;
   std::map<std::string, std::vector<std::string>> alone;
-  for (Token& token : *tokens) {
+  const auto put = [&](const std::string& typed, const Flag& flag, std::string value) {
+    auto& values = arguments.values_[std::string(flag.name)];
+    if (!values.empty() && !flag.repeated) {
+      wrong.push_back(Exit::usage("--" + typed + " is given twice; give it once"));
+    }
+    values.push_back(std::move(value));
+  };
+  for (Token& token : tokens_of(command, words, wrong)) {
+    arguments.awaited_ = token.awaits ? token.flag : nullptr;
     if (token.name == "help") {
       arguments.help_ = true;
     } else if (token.flag != nullptr) {
-      auto& values = arguments.values_[std::string(token.flag->name)];
-      if (!values.empty() && !token.flag->repeated) {
-        return Exit::usage("--" + token.name + " is given twice; give it once");
+      if (const Flag* queue = command.flag("queue"); queue != nullptr && token.flag->name == "outbox") {
+        put("queue", *queue, "outbox:" + token.value);  // is another way to write it
       }
-      values.push_back(std::move(token.value));
+      put(token.name, *token.flag, std::move(token.value));
+    } else if (!token.name.empty()) {
+      continue;  // no option of the command
     } else if (command.stdin_operand && token.value == "-" && !arguments.stdin_) {
       arguments.stdin_ = true;
+    } else if (std::exchange(queue_first, false)) {
+      put("queue", *command.flag("queue"), std::move(token.value));
     } else if (const Flag* operand = next_operand(command, arguments)) {
       if (operand->repeated && token.value.empty()) {
-        return Exit::usage("an empty word stands where " + std::string(operand->value) + " should");
+        wrong.push_back(Exit::usage("an empty word stands where " + std::string(operand->value) + " should"));
       }
       const std::string name(operand->name);
       arguments.plain_.insert(name);
+      arguments.words_.push_back(token.value);
       (operand->repeated ? alone[name] : arguments.values_[name]).push_back(std::move(token.value));
     } else {
-      return Exit::usage("unexpected word \"" + token.value + "\"; `sluice help " + std::string(command.name) +
-                         "` shows what it takes");
+      wrong.push_back(Exit::usage("unexpected word \"" + token.value + "\"; `sluice help " + std::string(command.name) +
+                                  "` shows what it takes"));
+      arguments.words_.push_back(std::move(token.value));
     }
+  }
+  for (auto& [name, words_alone] : alone) {
+    auto& values = arguments.values_[name];
+    values.insert(values.begin(), words_alone.begin(), words_alone.end());
+  }
+  return arguments;
+}
+
+Arguments Arguments::of_line(const Command& command, std::span<const std::string> words) {
+  std::vector<Exit> ignored;
+  return read(command, words, false, ignored);
+}
+
+OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std::string>& words, bool queue_first,
+                                   bool queue_remembered) {
+  std::vector<Exit> wrong;
+  Arguments arguments = read(command, words, queue_first, wrong);
+  if (!wrong.empty()) {
+    return wrong.front();
   }
   if (arguments.help_) {
     return arguments;
   }
   const bool queue_given = arguments.has("queue") && !queue_remembered;
-  if (const auto ids = alone.find("id"); ids != alone.end() && !queue_given && !arguments.has("table")) {
-    arguments.plain_id_ = ids->second.front();
-  }
-  for (auto& [name, words_alone] : alone) {
-    auto& values = arguments.values_[name];
-    values.insert(values.begin(), words_alone.begin(), words_alone.end());
+  if (arguments.plain_.contains("id") && command.flag("id")->repeated && !queue_given && !arguments.has("table")) {
+    arguments.plain_id_ = arguments.get("id");
   }
   for (const Flag& flag : command.flags) {
     SLUICE_PASS_ON(arguments.check(flag));

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -118,9 +119,13 @@ class Arguments {
   /// Reads the words after the command's name. Exit 64 with one line for an unknown option (naming the nearest), a
   /// missing or empty value, an option given twice, a missing one, one that its flag does not allow beside others, or a
   /// word that belongs to nothing: neither an option's value nor one of those that may stand alone.
-  /// `queue_remembered`: --queue was not typed.
+  /// `queue_first`: the first plain word names the queue, and is no id or key. `queue_remembered`: --queue was not
+  /// typed.
   static OrExit<Arguments> parse(const Command& command, const std::vector<std::string>& words,
-                                 bool queue_remembered = false);
+                                 bool queue_first = false, bool queue_remembered = false);
+  /// The same of a line that may be half-written or wrong: what it has so far. Words that belong to nothing are passed
+  /// over, and of an option that lacks its value the text is empty.
+  static Arguments of_line(const Command& command, std::span<const std::string> words);
   /// Options that somebody else has read and checked, by their names.
   static Arguments of(const std::map<std::string, std::string>& values);
 
@@ -140,6 +145,10 @@ class Arguments {
   /// is a terminal and `elsewhere` where it is not. Exit 64 for another word.
   OrExit<Output> output(Output elsewhere) const;
 
+  /// The words that are neither options nor their values, in order, but for the "-" that is standard input.
+  const std::vector<std::string>& plain() const { return words_; }
+  /// The option whose value the next word would be; null where that would stand for itself.
+  const Flag* awaited() const { return awaited_; }
   bool wants_help() const { return help_; }
   /// The message that the first plain word names, where no option names a queue or a table and the word may have been
   /// meant for a queue; empty: there is none.
@@ -148,16 +157,24 @@ class Arguments {
   bool reads_stdin() const { return stdin_; }
 
  private:
+  /// Reads what can be read. What cannot be goes to `wrong`, options first.
+  static Arguments read(const Command& command, std::span<const std::string> words, bool queue_first,
+                        std::vector<Exit>& wrong);
   /// Whether what is given agrees with what the flag says of itself.
   OrExit<void> check(const Flag& flag) const;
 
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
   std::set<std::string, std::less<>> plain_;  ///< options that were given as plain words
+  std::vector<std::string> words_;
   std::string plain_id_;
   const Command* command_ = nullptr;
+  const Flag* awaited_ = nullptr;
   bool help_ = false;
   bool stdin_ = false;
 };
+
+/// Where the next word without an option belongs; null when the command takes no more of them.
+const Flag* next_operand(const Command& command, const Arguments& given);
 
 /// All of them, in the order of `sluice help`.
 const std::vector<Command>& commands();

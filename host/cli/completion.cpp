@@ -2,6 +2,7 @@
 #include <array>
 #include <boost/algorithm/string/replace.hpp>
 #include <set>
+#include <span>
 
 #include "host/cli/help.hpp"
 #include "host/cli/queue_session.hpp"
@@ -76,8 +77,8 @@ Suggestions suggest_command(const std::vector<Command>& commands, const std::str
 }
 
 /// What an option of this kind may name, as the host file and its jobs know it.
-Words known_names(std::string_view kind, const Words& words) {
-  const auto host = load_host_file(place_in(words));
+Words known_names(std::string_view kind, const Arguments& line) {
+  const auto host = load_host_file(line);
   if (host.has_error()) {
     return {};
   }
@@ -92,12 +93,12 @@ Words known_names(std::string_view kind, const Words& words) {
   return names;
 }
 
-Suggestions suggest_value(const Flag& flag, const Words& words, const std::string& typed) {
+Suggestions suggest_value(const Flag& flag, const Arguments& line, const std::string& typed) {
   Suggestions found;
   if (flag.value == "FILE") {
     found.files = true;
   } else if (flag.value == "QUEUE" || flag.value == "JOB" || flag.value == "QUEUE-OR-JOB") {
-    for (std::string& name : known_names(flag.value, words)) {
+    for (std::string& name : known_names(flag.value, line)) {
       add_if_begun(found, std::move(name), {}, typed);
     }
   } else if (flag.value.find('|') != std::string_view::npos) {
@@ -116,22 +117,10 @@ Suggestions with_beginning(Suggestions found, const std::string& beginning) {
   return found;
 }
 
-/// The option that a word without one stands for at this place; null when none does. Words before it that belong to no
-/// option are counted against those that the command takes.
-const Flag* operand_at(const Command& command, const Words& before) {
-  std::size_t alone = plain_words(command, before).size();
-  for (const Flag& flag : command.flags) {
-    if (flag.alone && (flag.repeated || (!gives(before, flag) && alone-- == 0))) {
-      return &flag;
-    }
-  }
-  return nullptr;
-}
-
-Suggestions suggest_flag(const Command& command, const Words& before, const std::string& typed) {
+Suggestions suggest_flag(const Arguments& line, const std::string& typed) {
   Suggestions found;
-  for (const Flag& flag : command.flags) {
-    if (!gives(before, flag) || flag.repeated) {
+  for (const Flag& flag : line.command()->flags) {
+    if (!line.has(flag.name) || flag.repeated) {
       add_if_begun(found, "--" + std::string(flag.name), flag.help, typed);
     }
   }
@@ -282,23 +271,24 @@ Suggestions suggest(const std::vector<Command>& commands, const Words& given) {
   if (command == nullptr) {
     return before.size() > 1 ? Suggestions() : suggest_command(commands, before.empty() ? "" : before[0], typed);
   }
+  const auto line = Arguments::of_line(*command, std::span(before).subspan(command->name_words()));
   if (const auto equals = typed.find('='); typed.starts_with("--") && equals != std::string::npos) {
     const Flag* flag = command->flag(option_name(typed));
     return flag == nullptr || flag->value.empty()
                ? Suggestions()
-               : with_beginning(suggest_value(*flag, words, typed.substr(equals + 1)), typed.substr(0, equals + 1));
+               : with_beginning(suggest_value(*flag, line, typed.substr(equals + 1)), typed.substr(0, equals + 1));
   }
-  if (const Flag* flag = awaits_value(*command, before.back())) {
-    return suggest_value(*flag, words, typed);
+  if (const Flag* flag = line.awaited()) {
+    return suggest_value(*flag, line, typed);
   }
-  const bool queue_first = queue_stands_first(command->flags) && plain_words(*command, before).empty();
-  const Flag* operand = typed.starts_with("-") ? nullptr : operand_at(*command, before);
-  if (operand != nullptr && queue_first && !gives(before, "queue") && command->flag("queue") != nullptr) {
+  const bool queue_first = queue_stands_first(command->flags) && line.plain().empty();
+  const Flag* operand = typed.starts_with("-") ? nullptr : next_operand(*command, line);
+  if (operand != nullptr && queue_first && !line.has("queue") && command->flag("queue") != nullptr) {
     operand = command->flag("queue");
   }
-  Suggestions found = operand == nullptr ? Suggestions() : suggest_value(*operand, words, typed);
+  Suggestions found = operand == nullptr ? Suggestions() : suggest_value(*operand, line, typed);
   if (found.words.empty() && !found.files) {
-    return suggest_flag(*command, before, typed);
+    return suggest_flag(line, typed);
   }
   return found;
 }

@@ -44,7 +44,7 @@ inline constexpr Flag kAllowInsecureFilesFlag{
 enum class Outboxes { taken, not_taken };
 /// A command's own flags, and after them those that say where its queue is: --queue, --outbox, --config, --table,
 /// --index, --endpoint, --region. The queue may stand as a plain word too: where no other plain word belongs to the
-/// command, and else before the ids or the key that do (`with_queue_option`).
+/// command, and else before the ids or the key that do (`begins_with_queue`).
 std::vector<Flag> with_place_flags(std::vector<Flag> own, Outboxes outboxes);
 /// The same, and --output: the flags of every command on queues.
 std::vector<Flag> with_store_flags(std::vector<Flag> own, Outboxes outboxes = Outboxes::taken);

@@ -12,7 +12,6 @@
 #include "base/shell_word.hpp"
 #include "base/text/joined.hpp"
 #include "config/syntax.hpp"
-#include "host/cli/words.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/table_errors.hpp"
 #include "host/work/job_queues.hpp"
@@ -150,16 +149,6 @@ OrExit<config::HostConfig> load_host_file(const Arguments& arguments) {
   return std::get<config::HostConfig>(std::move(parsed));
 }
 
-Arguments place_in(const std::vector<std::string>& words) {
-  std::map<std::string, std::string> given;
-  for (const std::string option : {"config", "endpoint", "endpoint-url", "region"}) {
-    if (gives(words, option)) {
-      given[option.substr(0, option.find('-'))] = given_value(words, option);
-    }
-  }
-  return Arguments::of(given);
-}
-
 bool works_by_host_file(const Arguments& arguments) {
   return !arguments.has("table") && (names_host_file(arguments) || default_host_file());
 }
@@ -193,13 +182,13 @@ std::vector<std::string> known_queues(const config::HostConfig& host, const std:
   return {names.begin(), names.end()};
 }
 
-OrExit<bool> names_queue(const std::vector<std::string>& words, const std::string& word, bool may_be_own) {
-  const Arguments place = place_in(words);
-  auto host = load_host_file(place);
+OrExit<bool> names_queue(const Arguments& line, bool may_be_own) {
+  const std::string& word = line.plain().front();
+  auto host = load_host_file(line);
   if (host.has_error()) {
     return false;  // whoever opens the queue says so
   }
-  static_cast<void>(apply_overrides(place, word, *host));
+  static_cast<void>(apply_overrides(line, word, *host));
   const SystemClock clock;
   SeededRandom random;
   runtime::HostQueues queues(*host, clock, random, nullptr);
@@ -209,7 +198,7 @@ OrExit<bool> names_queue(const std::vector<std::string>& words, const std::strin
   if (!known.has_error()) {
     return true;
   }
-  const bool is_optional = may_be_own || known_queues(*host, given_value(words, "job")).size() == 1;
+  const bool is_optional = may_be_own || known_queues(*host, line.get("job")).size() == 1;
   return is_optional ? OrExit<bool>(false) : OrExit<bool>(known.error());
 }
 

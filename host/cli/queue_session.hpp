@@ -27,8 +27,6 @@ inline constexpr Duration kStorePatience = std::chrono::seconds(8);
 OrExit<std::string> find_host_file(const Arguments& arguments);
 /// Finds and reads it. Exit 78 with every error, one a line.
 OrExit<config::HostConfig> load_host_file(const Arguments& arguments);
-/// What words that nobody has parsed yet say of the host file and of where its tables are.
-Arguments place_in(const std::vector<std::string>& words);
 /// Whether the command's options or the environment lead to a host file, and not to a table.
 bool works_by_host_file(const Arguments& arguments);
 /// The jobs by whose lists an outbox's rows count: all of the host's, or none where a file of theirs cannot be read.
@@ -40,10 +38,10 @@ Exit configuration_exit(const std::vector<config::ConfigError>& errors, int code
 /// The queues that a host file and its jobs name, in order; where it has a job of this name, that job's alone. Job
 /// files that cannot be read are passed over.
 std::vector<std::string> known_queues(const config::HostConfig& host, const std::string& job = {});
-/// Whether the first plain word of `words`, a command that takes ids or a key after it, is the name of a queue that
+/// Whether the first plain word of `line`, a command that takes ids or a key after it, is the name of a queue that
 /// somebody knows. Exit 64 where nobody does and no queue goes without saying, unless it `may_be_own`, an id or a key;
 /// where one does, QueueSession::open sees to it that a word which is no queue is at least a message of that one.
-OrExit<bool> names_queue(const std::vector<std::string>& words, const std::string& word, bool may_be_own);
+OrExit<bool> names_queue(const Arguments& line, bool may_be_own);
 /// Whether somebody knows the queue, as HostQueues::check_known. Exit 64 where nobody does, exit 1 where it cannot be
 /// told.
 OrExit<void> check_known(

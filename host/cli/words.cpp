@@ -21,11 +21,6 @@ Error unfinished(std::string_view what, std::size_t position, std::string_view m
           "column " + std::to_string(position + 1) + ": " + std::string(what) + "; " + std::string(mend)};
 }
 
-bool takes_plain_ids(const Command& command) {
-  const Flag* const id = command.flag("id");
-  return id != nullptr && id->alone;
-}
-
 }  // namespace
 
 Result<std::vector<std::string>> split_words(std::string_view line) {
@@ -93,66 +88,13 @@ TypedCommand parse_input(std::string_view line) {
   return typed;
 }
 
-using Words = std::vector<std::string>;
-
 std::string_view option_name(std::string_view word) {
   return word.substr(0, 2) == "--" ? word.substr(2, word.find('=') - 2) : std::string_view();
-}
-
-bool gives(const Words& words, std::string_view name) {
-  return std::any_of(words.begin(), words.end(), [name](const std::string& word) { return option_name(word) == name; });
-}
-
-bool gives(const Words& words, const Flag& flag) {
-  return gives(words, flag.name) || (!flag.alias.empty() && gives(words, flag.alias));
-}
-
-std::string given_value(const Words& words, std::string_view name) {
-  const auto found =
-      std::find_if(words.begin(), words.end(), [name](const std::string& word) { return option_name(word) == name; });
-  if (found == words.end()) {
-    return {};
-  }
-  if (const auto equals = found->find('='); equals != std::string::npos) {
-    return found->substr(equals + 1);
-  }
-  return found + 1 == words.end() ? std::string() : *(found + 1);
-}
-
-const Flag* awaits_value(const Command& command, std::string_view word) {
-  const Flag* const flag = word.find('=') == std::string_view::npos ? command.flag(option_name(word)) : nullptr;
-  return flag == nullptr || flag->value.empty() ? nullptr : flag;
 }
 
 bool queue_stands_first(const std::vector<Flag>& flags) {
   const auto own = std::find_if(flags.begin(), flags.end(), [](const Flag& flag) { return flag.alone; });
   return own != flags.end() && (own->name == "id" || own->name == "key");
-}
-
-Words plain_words(const Command& command, const Words& words) {
-  return plain_words(command, words, command.name_words());
-}
-
-Words plain_words(const Command& command, const Words& words, std::size_t from) {
-  Words plain;
-  for (std::size_t index = from; index < words.size(); ++index) {
-    if (words[index].size() < 2 || words[index].front() != '-') {
-      plain.push_back(words[index]);
-    } else if (awaits_value(command, words[index]) != nullptr) {
-      ++index;
-    }
-  }
-  return plain;
-}
-
-Words plain_ids(const Command& command, const Words& words) {
-  return takes_plain_ids(command) ? plain_words(command, words) : Words();
-}
-
-bool names_messages(const Words& before, std::string_view typed) {
-  const Command* command = find_command(commands(), before);
-  return command != nullptr && takes_plain_ids(*command) && !typed.starts_with('-') &&
-         awaits_value(*command, before.back()) == nullptr;
 }
 
 }  // namespace sluice::cli

@@ -83,6 +83,32 @@ TEST(Arguments, WordsMayStandForOptionsInTheirOrder) {
   EXPECT_EQ(read({"", "16"}), "--job is empty; write `sluice scale JOB N` or --job JOB");
 }
 
+TEST(Arguments, AreReadOfALineThatIsHalfWritten) {
+  const Command look{
+      .name = "look",
+      .flags = {{.name = "id", .value = "ID", .help = "", .alone = true},
+                {.name = "queue", .value = "QUEUE", .help = "", .alias = "name"},
+                {.name = "outbox", .value = "NAME", .help = ""},
+                {.name = "yes", .value = {}, .help = ""}},
+      .stdin_operand = true,
+  };
+  const auto read = [&look](const std::vector<std::string>& words) { return Arguments::of_line(look, words); };
+  const Arguments line = read({"--nonsense", "A-1", "--name", "q", "-x", "-", "more", "--yes=1", "--queue"});
+  EXPECT_EQ(line.plain(), (std::vector<std::string>{"A-1", "more"}));
+  EXPECT_EQ(line.get("id"), "A-1");
+  EXPECT_EQ(line.get("queue"), "q") << "the first of two, by its other name";
+  EXPECT_TRUE(line.has("yes"));
+  EXPECT_TRUE(line.reads_stdin());
+  ASSERT_NE(line.awaited(), nullptr);
+  EXPECT_EQ(line.awaited()->name, "queue");
+  EXPECT_EQ(read({"--queue="}).awaited(), nullptr);
+  EXPECT_TRUE(read({"--queue="}).has("queue")) << "though it is empty";
+  EXPECT_EQ(read({"--queue", "q"}).awaited(), nullptr);
+  EXPECT_EQ(read({"--outbox", "mail"}).get("queue"), "outbox:mail");
+  EXPECT_FALSE(read({"--", "--queue"}).has("queue"));
+  EXPECT_EQ(read({"--", "--queue"}).plain(), (std::vector<std::string>{"--queue"}));
+}
+
 TEST(Arguments, SayWhatIsWrongAndTheMend) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{}, "--queue is missing; write --queue QUEUE"},

@@ -63,6 +63,7 @@ TEST_F(Choice, AQueueIsAPlainWordEverywhere) {
   EXPECT_EQ(json::parse(folder_.run({"stats", "orders"}).out).at("total").to_number<int>(), 5);
   EXPECT_EQ(folder_.run({"dlq", "orders"}).exit_code, 0);
   EXPECT_EQ(json::parse(folder_.run({"get", "orders", "A-1"}).out).at("id").as_string(), "A-1");
+  EXPECT_EQ(json::parse(folder_.run({"get", "--", "orders", "A-1"}).out).at("id").as_string(), "A-1");
   EXPECT_EQ(folder_.run({"delete", "--yes", "orders", "A-1", "--output", "text"}).out, "removed  A-1\n");
   EXPECT_EQ(folder_.run({"send", "orders", "-"}, "7\n").out_lines().size(), 1U);
   EXPECT_EQ(

@@ -72,6 +72,7 @@ TEST(QueueShell, AddsTheQueueWhereACommandTakesOne) {
   EXPECT_THAT(dialogue.ran("version"), ElementsAre("version"));
   EXPECT_THAT(dialogue.ran("ls --queue other"), ElementsAre("ls", "--queue", "other"));
   EXPECT_THAT(dialogue.ran("ls --queue=other"), ElementsAre("ls", "--queue=other"));
+  EXPECT_THAT(dialogue.ran("ls --outbox mail"), ElementsAre("ls", "--outbox", "mail")) << "its rows are a queue";
   EXPECT_THAT(dialogue.ran("qstat"), ElementsAre("qstat", "--queue=orders"));
 }
 
@@ -126,6 +127,12 @@ TEST(QueueShell, DoesNotGiveANewMessageTheSelectedId) {
   Dialogue dialogue;
   dialogue.type("id A-101");
   EXPECT_THAT(dialogue.ran("send --data 1"), ElementsAre("send", "--data", "1", "--queue=orders"));
+}
+
+TEST(QueueShell, LeavesAnIdThatLooksLikeAnOptionAlone) {
+  Dialogue dialogue;
+  dialogue.type("id A-101");
+  EXPECT_THAT(dialogue.ran("delete -- --odd"), Not(Contains("--id=A-101")));
 }
 
 TEST(QueueShell, PurgesTheQueueWhateverIsSelected) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <span>
 
 #include "base/shell_word.hpp"
 #include "base/text/utf8.hpp"
@@ -37,8 +38,6 @@ constexpr std::array<std::string_view, 3> kOwnIds{"send", "enqueue-test", "purge
 constexpr std::array<std::string_view, 5> kSelectors{"where", "older-than", "error", "error-like", "all"};
 // They hold what messages hold, and are not written to a file.
 constexpr std::array<std::string_view, 7> kContent{"data", "text", "attr", "set", "where", "error", "error-like"};
-// They name a table, without a host file.
-constexpr std::array<std::string_view, 2> kTable{"table", "table-name"};
 // Where a table is, remembered from the shell's own options.
 constexpr std::array<std::string_view, 4> kPlace{"table", "index", "endpoint", "region"};
 
@@ -58,15 +57,20 @@ bool can_be_typed(const Command& command) { return !is_one_of(command.name, kEls
 
 std::string_view first_word(std::string_view name) { return name.substr(0, name.find(' ')); }
 
-template <std::size_t size>
-bool gives_any(const Words& words, const std::array<std::string_view, size>& names) {
-  return std::any_of(names.begin(), names.end(), [&words](std::string_view name) { return gives(words, name); });
+/// What a line says to the command that it names.
+Arguments read(const Command& command, const Words& words) {
+  return Arguments::of_line(command, std::span(words).subspan(command.name_words()));
+}
+
+bool takes_plain_ids(const Command& command) {
+  const Flag* const id = command.flag("id");
+  return id != nullptr && id->alone;
 }
 
 /// False for a remembered option that contradicts what a line says itself.
-bool agrees(std::string_view name, const Words& words) {
-  const bool names_table = gives_any(words, kTable);
-  const bool names_file = gives(words, "config");
+bool agrees(std::string_view name, const Arguments& line) {
+  const bool names_table = line.has("table");
+  const bool names_file = line.has("config");
   if (name == "config") {
     return !names_table;
   }
@@ -77,27 +81,36 @@ bool agrees(std::string_view name, const Words& words) {
 }
 
 /// Something that was typed excludes this option.
-bool is_excluded(const Flag& flag, const Command& command, const Words& typed) {
+bool is_excluded(const Flag& flag, const Arguments& line) {
   const auto excludes = [](const Flag& one, const Flag& other) {
     const Words against = split(one.against, '|');
     return std::find(against.begin(), against.end(), other.name) != against.end();
   };
-  return std::any_of(command.flags.begin(), command.flags.end(), [&](const Flag& other) {
-    return (excludes(flag, other) || excludes(other, flag)) && gives(typed, other);
+  const std::vector<Flag>& flags = line.command()->flags;
+  return std::any_of(flags.begin(), flags.end(), [&](const Flag& other) {
+    return (excludes(flag, other) || excludes(other, flag)) && line.has(other.name);
   });
 }
 
 /// Whether a line names its queue as a plain word.
-bool names_queue(const Command& command, const Words& words, const Words& queues) {
-  Words plain = plain_words(command, words);
-  std::erase(plain, "-");  // standard input
+bool names_queue(const Arguments& line, const Words& queues) {
+  const Command& command = *line.command();
   const Flag* const flag = command.flag("queue");
-  if (flag == nullptr || plain.empty()) {
+  if (flag == nullptr || line.plain().empty()) {
     return false;
   }
   // What is steered is named by its queue or by its job.
   return flag->alone || command.flag("name") != nullptr ||
-         (queue_stands_first(command.flags) && std::find(queues.begin(), queues.end(), plain.front()) != queues.end());
+         (queue_stands_first(command.flags) &&
+          std::find(queues.begin(), queues.end(), line.plain().front()) != queues.end());
+}
+
+/// Whether the word after `before` is a message's id.
+bool names_message(const Words& before, std::string_view typed) {
+  const Command* const command = find_command(commands(), before);
+  const Flag* const awaited = command == nullptr ? nullptr : read(*command, before).awaited();
+  return awaited != nullptr ? awaited->name == "id"
+                            : command != nullptr && takes_plain_ids(*command) && !typed.starts_with('-');
 }
 
 /// The same, cut where it is long for a line of its own.
@@ -251,10 +264,13 @@ int QueueShell::run_command(const Words& words, const ShellOutput& output) {
     output.note("`" + first + "` needs a terminal of its own; end this shell first");
     return kExitUsage;
   }
-  for (const std::string& id : plain_ids(*command, words)) {
+  const Arguments line = read(*command, words);
+  for (const std::string& id : takes_plain_ids(*command) ? line.plain() : Words()) {
     note_id(id);
   }
-  note_id(given_value(words, "id"));
+  for (const std::string& id : line.all("id")) {
+    note_id(id);
+  }
   return run(*command, words);
 }
 
@@ -271,21 +287,22 @@ int QueueShell::run(const Command& command, Words words) {
 
 QueueShell::Words QueueShell::with_remembered(const Command& command, Words words) const {
   // "get --help" is about the command and nothing else.
-  if (gives(words, "help") || std::find(words.begin(), words.end(), "-h") != words.end()) {
+  const Arguments line = read(command, words);
+  if (line.wants_help()) {
     return words;
   }
-  const Words typed = words;
-  const bool queue_named = names_queue(command, typed, surroundings_.queues());
+  const bool queue_named = names_queue(line, surroundings_.queues());
   for (const auto& [name, value] : options_) {
     const Flag* flag = command.flag(name);
-    if (flag != nullptr && !gives(typed, *flag) && agrees(name, typed) && !is_excluded(*flag, command, typed) &&
+    if (flag != nullptr && !line.has(name) && agrees(name, line) && !is_excluded(*flag, line) &&
         !(name == "queue" && queue_named)) {
       words.push_back("--" + name + "=" + value);
     }
   }
   const Flag* id = command.flag("id");
-  if (id != nullptr && plain_ids(command, typed).empty() && !selected_.empty() && !gives(typed, *id) &&
-      !gives_any(typed, kSelectors) && !is_one_of(command.name, kOwnIds) && !is_excluded(*id, command, typed)) {
+  const auto given = [&line](std::string_view name) { return line.has(name); };
+  if (id != nullptr && !selected_.empty() && !given("id") && !is_one_of(command.name, kOwnIds) &&
+      std::none_of(kSelectors.begin(), kSelectors.end(), given) && !is_excluded(*id, line)) {
     words.push_back("--id=" + selected_);
   }
   return words;
@@ -323,7 +340,7 @@ std::vector<std::string> QueueShell::candidates(const Words& before, std::string
     offered = before.size() == 1 ? surroundings_.queues() : Words();
   } else if (before.front() == "id") {
     offered = before.size() == 1 ? known_ids() : Words();
-  } else if (before.back() == "--id" || names_messages(before, typed)) {
+  } else if (names_message(before, typed)) {
     offered = known_ids();
   } else {
     offered = suggested(before, typed);
@@ -362,7 +379,9 @@ std::vector<std::string> QueueShell::known_ids() {
 
 bool QueueShell::may_be_kept(const std::string& line) const {
   const auto words = split_words(line);
-  return words.has_value() && !words->empty() && line.front() != ' ' && !gives_any(*words, kContent);
+  return words.has_value() && !words->empty() && line.front() != ' ' &&
+         std::none_of(words->begin(), words->end(),
+                      [](const std::string& word) { return is_one_of(option_name(word), kContent); });
 }
 
 }  // namespace sluice::cli
