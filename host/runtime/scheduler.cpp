@@ -105,7 +105,7 @@ void Scheduler::take(const std::vector<Schedule>& schedules, WallTime now) {
     const std::string& name = schedule.config.name;
     names.insert(name);
     const auto old = entries_.find(name);
-    if (old != entries_.end() && old->second.schedule.config.same_schedule(schedule.config)) {
+    if (old != entries_.end() && old->second.schedule.config == schedule.config) {
       old->second.schedule = schedule;
       continue;
     }
