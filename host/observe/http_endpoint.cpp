@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/mutex.hpp"
+#include "base/text/host_and_port.hpp"
 #include "base/text/json_writer.hpp"
 #include "base/text/number.hpp"
 #include "base/text/percent.hpp"
@@ -44,29 +45,11 @@ constexpr std::chrono::milliseconds kAcceptRetry(100);
 
 const char* status_word(bool ok) { return ok ? "ok" : "failing"; }
 
-struct ListenAddress {
-  std::string host;
-  std::string port;
-};
-
-Result<ListenAddress> parse_listen(const std::string& text) {
-  const auto wrong = [&text](const char* what) {
-    return Error(ErrorCode::invalid,
-                 "http.listen \"" + text + "\": " + what + "; write \"host:port\", such as \"127.0.0.1:9464\"");
-  };
-  const auto colon = text.rfind(':');
-  if (colon == std::string::npos) {
-    return wrong("the port is missing");
-  }
-  ListenAddress address{text.substr(0, colon), text.substr(colon + 1)};
+/// Of code `invalid` for what is no "host:port".
+Result<HostAndPort> parse_listen(const std::string& text) {
+  const HostAndPort address = host_and_port(text);
   if (!parse_number<std::uint16_t>(address.port)) {
-    return wrong("the port is not a number from 0 to 65535");
-  }
-  const bool bracketed = address.host.size() >= 2 && address.host.front() == '[' && address.host.back() == ']';
-  if (bracketed) {
-    address.host = address.host.substr(1, address.host.size() - 2);
-  } else if (address.host.find(':') != std::string::npos) {
-    return wrong("an IPv6 address needs brackets");
+    return Error(ErrorCode::invalid, "http.listen \"" + text + "\" is no \"host:port\", such as \"127.0.0.1:9464\"");
   }
   return address;
 }
@@ -234,7 +217,7 @@ class Server final : public HttpEndpoint {
   explicit Server(HttpHandlers handlers) : handlers_(std::move(handlers)) {}
   ~Server() override { end(); }
 
-  error_code listen(const ListenAddress& address) {
+  error_code listen(const HostAndPort& address) {
     error_code failed;
     tcp::resolver resolver(io_);
     const auto flags = tcp::resolver::passive | tcp::resolver::numeric_service;
@@ -393,8 +376,8 @@ namespace {
 constexpr std::size_t kMaxAnswerBytes = 64 * 1024;
 
 /// Where a process of this machine reaches "host:port".
-std::string loopback_of(const std::string& host) {
-  return host.empty() || host == "0.0.0.0" ? "127.0.0.1" : host == "::" ? "::1" : host;
+std::string loopback_of(std::string_view host) {
+  return host.empty() || host == "0.0.0.0" ? "127.0.0.1" : host == "::" ? "::1" : std::string(host);
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST(Address, NumbersAreReadWithoutAskingAnybody) {
     EXPECT_EQ(text_of(*address), text);
   }
   for (const char* text : {"", ":", ":1", "localhost:1", "1.2.3:1", "::1:1", "[::1]", "[127.0.0.1]:1", "[]:1",
-                           "127.0.0.1:", "127.0.0.1:-1", "127.0.0.1:65536", "127.0.0.1: 1"}) {
+                           "[::1]x:1", "[::1]1", "127.0.0.1:", "127.0.0.1:-1", "127.0.0.1:65536", "127.0.0.1: 1"}) {
     EXPECT_FALSE(parse_address(text)) << text;
   }
 }

@@ -17,6 +17,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text/host_and_port.hpp"
 #include "base/text/number.hpp"
 #include "dynamo/signing/digest.hpp"
 #include "host/queue/wake/announcement.hpp"
@@ -187,31 +188,6 @@ SteadyTime RingFilter::next_due() const {
 
 namespace {
 
-struct Parts {
-  std::string host;  ///< without brackets
-  bool bracketed = false;
-  std::uint16_t port = 0;
-};
-
-std::optional<Parts> split(std::string_view text) {
-  const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos) {
-    return std::nullopt;
-  }
-  Parts parts{.host = std::string(text.substr(0, colon))};
-  const auto port = parse_number<std::uint16_t>(text.substr(colon + 1));
-  if (!port) {
-    return std::nullopt;
-  }
-  parts.port = *port;
-  if (parts.host.size() > 2 && parts.host.front() == '[' && parts.host.back() == ']') {
-    parts.bracketed = true;
-    parts.host = parts.host.substr(1, parts.host.size() - 2);
-  }
-  const bool inner_colon = parts.host.find(':') != std::string::npos;
-  return parts.host.empty() || inner_colon != parts.bracketed ? std::nullopt : std::optional(parts);
-}
-
 Descriptor make_socket(int family) {
   return Descriptor(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
@@ -239,32 +215,34 @@ Error listen_error(const Address& address, int code) {
 }  // namespace
 
 std::optional<Address> parse_address(std::string_view text) {
-  const auto parts = split(text);
+  const HostAndPort parts = host_and_port(text);
+  const auto port = parse_number<std::uint16_t>(parts.port);
   boost::system::error_code failed;
-  const auto host = parts ? boost::asio::ip::make_address(parts->host, failed) : boost::asio::ip::address();
-  return parts && !failed && host.is_v6() == parts->bracketed ? std::optional(Address(host, parts->port))
-                                                              : std::nullopt;
+  const auto host = boost::asio::ip::make_address(parts.host, failed);
+  return port && !failed && host.is_v6() == text.starts_with('[') ? std::optional(Address(host, *port)) : std::nullopt;
 }
 
 Result<Address> resolve_address(const std::string& text) {
   if (const auto numeric = parse_address(text)) {
     return *numeric;
   }
-  const auto parts = split(text);
-  if (!parts) {
+  const HostAndPort parts = host_and_port(text);
+  const auto port = parse_number<std::uint16_t>(parts.port);
+  if (parts.host.empty() || !port) {
     return Error(ErrorCode::invalid, "\"" + text + "\" is no \"host:port\"");
   }
+  const std::string host(parts.host);
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;
   addrinfo* raw = nullptr;
-  const int failed = ::getaddrinfo(parts->host.c_str(), nullptr, &hints, &raw);
+  const int failed = ::getaddrinfo(host.c_str(), nullptr, &hints, &raw);
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> found(raw, &::freeaddrinfo);
   if (failed != 0 || !found) {
-    return Error(ErrorCode::unavailable, "the name " + parts->host + " has no address: " + ::gai_strerror(failed));
+    return Error(ErrorCode::unavailable, "the name " + host + " has no address: " + ::gai_strerror(failed));
   }
   Address address;
   std::memcpy(address.data(), found->ai_addr, std::min<std::size_t>(found->ai_addrlen, address.capacity()));
-  address.port(parts->port);
+  address.port(*port);
   return address;
 }
 

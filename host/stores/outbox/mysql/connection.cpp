@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/text/host_and_port.hpp"
 #include "base/text/number.hpp"
 #include "base/text/percent.hpp"
 #include "host/stores/outbox/mysql/mysql_database.hpp"

@@ -9,6 +9,7 @@
 #include <boost/algorithm/string/trim_all.hpp>
 #include <charconv>
 
+#include "base/text/host_and_port.hpp"
 #include "base/text/percent.hpp"
 #include "host/stores/outbox/network/tcp_connect.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"

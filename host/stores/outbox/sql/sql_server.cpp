@@ -33,13 +33,6 @@ std::size_t end_of_user(std::string_view url) {
   return url.substr(0, query).rfind('@');
 }
 
-HostAndPort host_and_port(std::string_view place) {
-  const bool bracket = place.starts_with('[');
-  const std::size_t end = std::min(place.find(bracket ? ']' : ':'), place.size());
-  const std::size_t colon = std::min(place.find(':', end), place.size());
-  return {place.substr(bracket ? 1 : 0, end - (bracket ? 1 : 0)), place.substr(std::min(colon + 1, place.size()))};
-}
-
 Result<Answer> lock_rows(SqlConnection& connection, const std::string& select, bool skip, Deadline deadline) {
   return connection.run(select + (skip && connection.skips_locked() ? " FOR UPDATE SKIP LOCKED" : " FOR UPDATE"),
                         deadline);

@@ -107,12 +107,6 @@ struct SqlDialect {
 /// Where the user and the password end, of "user:password@host:port/database?..."; npos: there are none. They may hold
 /// a '/' or an '@' that nobody has written as %2F or %40, and a '?' before any '/'.
 std::size_t end_of_user(std::string_view url);
-/// Of "host", "host:port", "[address]" or "[address]:port"; empty: there is none.
-struct HostAndPort {
-  std::string_view host;
-  std::string_view port;
-};
-HostAndPort host_and_port(std::string_view place);
 
 /// "1,2,3"
 template <typename Range>
