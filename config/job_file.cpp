@@ -290,62 +290,39 @@ const char* memory_complaint(const std::string& text) {
   return bytes && *bytes >= kLeastMemory ? nullptr : "a size of at least \"16MiB\", such as \"512MiB\" or \"2GiB\"";
 }
 
-/// What a table of options may hold, out of what TOML may hold; nothing after an error. `title`: of that table.
-std::optional<OptionValue> option_value(const Member& member, Section& owner, const std::string& title) {
-  const auto fail = [&](const Value& value, const std::string& message) -> std::optional<OptionValue> {
-    if (!std::holds_alternative<BrokenValue>(value.content)) {
-      owner.error(value.place, "'" + abridged(member.key) + "' in " + title + " " + message);
-    }
-    return std::nullopt;
-  };
-  const auto convert = [&](const auto& content) -> std::optional<OptionValue> {
+/// What a table of options may hold, out of what TOML may hold; anything after an error.
+OptionValue option_value(Section& options, const Member& member) {
+  const auto convert = [&](const auto& content) -> OptionValue {
     using Content = std::decay_t<decltype(content)>;
     if constexpr (std::is_same_v<Content, Array>) {
       std::vector<std::string> list;
-      for (const Value& element : content) {
-        const auto* text = std::get_if<std::string>(&element.content);
-        if (text == nullptr) {
-          return fail(element, std::string("must hold strings only, not ") + kind_of(element));
-        }
-        list.push_back(*text);
-      }
-      return OptionValue(std::move(list));
+      options.read(member.key, list, any_complaint);
+      return list;
     } else if constexpr (std::is_same_v<Content, Table>) {
       std::map<std::string, std::string> map;
-      for (const Member& entry : content) {
-        const auto* text = std::get_if<std::string>(&entry.value.content);
-        if (text == nullptr) {
-          return fail(entry.value, "must hold strings only; '" + abridged(entry.key) + "' is " + kind_of(entry.value));
-        }
-        map.emplace(entry.key, *text);
-      }
-      return OptionValue(std::move(map));
-    } else if constexpr (std::is_same_v<Content, ForeignValue> || std::is_same_v<Content, BrokenValue>) {
-      return fail(member.value, std::string("is ") + kind_of(member.value) + "; write it as a string");
+      options.read(member.key, map, false);
+      return map;
+    } else if constexpr (std::is_same_v<Content, ForeignValue>) {
+      options.error_at_value(member.key, std::string("is ") + content.kind + "; write it as a string");
+      return {};
+    } else if constexpr (std::is_same_v<Content, BrokenValue>) {
+      return {};
     } else {
-      const auto* number = std::get_if<double>(&member.value.content);
-      return number == nullptr || std::isfinite(*number) ? std::optional(OptionValue(content))
-                                                         : fail(member.value, "must be a finite number");
+      return content;
     }
   };
+  const auto* number = std::get_if<double>(&member.value.content);
+  if (number != nullptr && !std::isfinite(*number)) {
+    options.error_at_value(member.key, "must be a finite number");
+  }
   return std::visit(convert, member.value.content);
 }
 
-/// The options of a handler that `owner` names; `title`: "[job.options]".
-void read_options(Section owner, const std::string& title, std::map<std::string, Option>& target) {
-  const Member* options = owner.find("options");
-  if (options == nullptr) {
-    return;
-  }
-  const auto* table = std::get_if<Table>(&options->value.content);
-  if (table == nullptr) {
-    owner.error_at_value("options", "must be a table, written as " + title);
-    return;
-  }
-  for (const Member& member : *table) {
-    if (std::optional<OptionValue> value = option_value(member, owner, title)) {
-      target.emplace(member.key, Option{*std::move(value), member.place});
-    }
+/// The options of a handler, which may have any name.
+void read_options(Section options, std::map<std::string, Option>& target) {
+  for (const Member& member : options.members()) {
+    options.find(member.key);
+    target.emplace(member.key, Option{option_value(options, member), member.place});
   }
 }
 
@@ -354,7 +331,7 @@ void read_arounds(Section job, JobConfig& config) {
     AroundConfig read;
     read.handler_place =
         around.require("handler", "name a plugin's handler that goes around others", read.handler, name_complaint);
-    read_options(around, "[job.around.options]", read.options);
+    read_options(around.section("options"), read.options);
     config.arounds.push_back(std::move(read));
   }
 }
@@ -480,7 +457,7 @@ Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& f
     read_order(job, config);
     read_outbox_filter(job, config);
     read_priorities(job.section("priorities"), config);
-    read_options(job, "[job.options]", config.options);
+    read_options(job.section("options"), config.options);
     read_arounds(job, config);
   }
   read_schedules(reader.root().section("schedule", ".NAME"), config);

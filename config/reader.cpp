@@ -1,6 +1,8 @@
 #include "config/reader.hpp"
 
 #include <algorithm>
+#include <boost/algorithm/string/classification.hpp>
+#include <boost/algorithm/string/trim.hpp>
 #include <optional>
 #include <utility>
 
@@ -61,7 +63,7 @@ std::string Section::title() const { return title_of(reader_->sections_[index_].
 
 Place Section::place() const { return reader_->sections_[index_].place; }
 
-std::string Section::naming(const std::string& key) const { return "'" + key + "' in " + title() + " "; }
+std::string Section::naming(const std::string& key) const { return "'" + abridged(key) + "' in " + title() + " "; }
 
 void Section::error(const Place& place, std::string text) { reader_->error(place, std::move(text)); }
 
@@ -222,7 +224,8 @@ std::size_t Section::choose(const std::string& key, const std::vector<std::strin
 }
 
 Section Section::section(const std::string& key, const std::string& below) {
-  const std::string& parent = reader_->sections_[index_].path;
+  std::string parent = reader_->sections_[index_].path;
+  boost::trim_if(parent, boost::is_any_of("[]"));  // of one that stands in a list
   const std::string path = parent.empty() ? key : parent + "." + key;
   const Member* member = find(key);
   if (member == nullptr) {
