@@ -23,6 +23,20 @@ const dynamo::Item* find(const std::vector<dynamo::Item>& records, const dynamo:
   return found == records.end() ? nullptr : &*found;
 }
 
+/// The token of a transaction tells what became of it, and no look at the record does.
+bool doubtful(const DeliveryWrite& write) { return write.in_transaction == nullptr && in_doubt(write.outcome); }
+
+/// Tells what became of it by what its record says; no trace: there is no record.
+void settle(DeliveryWrite& write, const std::optional<core::RecordTrace>& found) {
+  StatementFate& fate = write.outcome.fate;
+  const auto found_out = core::fate_of({write.nonce, write.before(), fate == StatementFate::refused}, found);
+  if (found_out == core::WriteFate::applied) {
+    fate = StatementFate::done;
+  } else if (found_out == core::WriteFate::refused) {
+    fate = StatementFate::refused;
+  }
+}
+
 /// The item would be longer than DynamoDB allows, which tells it like this.
 bool does_not_fit(const StatementOutcome& outcome) {
   return outcome.fate == StatementFate::failed && outcome.error.kind == dynamo::ErrorKind::validation;
@@ -84,9 +98,7 @@ std::vector<ExtendResult> DeliveryWriter::extend(std::span<const Receipt> receip
 void DeliveryWriter::make(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, bool with_failure,
                           Deadline deadline) {
   perform(writes, deadline);
-  if (SLUICE_GUARD(nonce_across_extend_calls)) {
-    build_upon_own(writes, rewrite, with_failure, deadline);
-  }
+  look_into(writes, rewrite, with_failure, deadline);
   for (const DeliveryWrite& one : writes) {
     if (one.outcome.fate == StatementFate::unknown) {
       doubts_.remember(*one.receipt, {one.nonce, one.action});
@@ -125,27 +137,32 @@ void DeliveryWriter::perform(std::span<DeliveryWrite> writes, Deadline deadline)
       write.outcome.fate = StatementFate::refused;
     }
   }
-  recover(writes, deadline);
   commit_transactions(parts_, place_, transactions_, in_transactions, deadline);
 }
 
-// Settles what is in doubt with one consistent read.
-void DeliveryWriter::recover(std::span<DeliveryWrite> writes, Deadline deadline) {
-  std::vector<const DeliveryWrite*> doubtful;
-  for (const DeliveryWrite& write : writes) {
-    if (in_doubt(write.outcome)) {
-      doubtful.push_back(&write);
+void DeliveryWriter::look_into(std::span<DeliveryWrite> writes, const Rewrite& rewrite, bool with_failure,
+                               Deadline deadline) {
+  const auto earlier = [&](const DeliveryWrite& write) {
+    const bool asks = rewrite && write.outcome.fate == StatementFate::refused && !write.never_applied;
+    return asks && SLUICE_GUARD(nonce_across_extend_calls) ? doubts_.about(*write.receipt)
+                                                           : std::vector<DoubtfulWrite>();
+  };
+  std::vector<DeliveryWrite*> in_question;
+  std::vector<dynamo::Item> keys;
+  for (DeliveryWrite& write : writes) {
+    if (doubtful(write) || !earlier(write).empty()) {
+      in_question.push_back(&write);
+      keys.push_back(write.key_);
     }
   }
-  if (doubtful.empty()) {
+  if (keys.empty()) {
     return;
   }
-  const auto records = read(doubtful, deadline);
-  for (DeliveryWrite& write : writes) {
-    StatementOutcome& outcome = write.outcome;
-    if (!in_doubt(outcome)) {
-      continue;
-    }
+  const auto records = read_items(parts_.client, place_.table, keys, deadline);
+  std::vector<DeliveryWrite> again;
+  std::vector<DeliveryWrite*> places;
+  for (DeliveryWrite* write : in_question) {
+    StatementOutcome& outcome = write->outcome;
     if (!records) {
       if (outcome.fate == StatementFate::refused) {
         outcome.fate = StatementFate::unknown;
@@ -153,71 +170,33 @@ void DeliveryWriter::recover(std::span<DeliveryWrite> writes, Deadline deadline)
       }
       continue;
     }
-    const dynamo::Item* const record = find(*records, write.key_);
+    const dynamo::Item* const record = find(*records, write->key_);
     const std::string nonce = record == nullptr ? std::string() : dynamo::text_of(*record, reading_.nonce);
     const auto found =
         record == nullptr ? std::nullopt : std::optional(core::RecordTrace{nonce, reading_.version_of(*record)});
-    const auto fate = core::fate_of({write.nonce, write.before(), outcome.fate == StatementFate::refused}, found);
-    if (fate == core::WriteFate::applied) {
-      outcome.fate = StatementFate::done;
-      if (record != nullptr) {
-        outcome.item = *record;
-      }
-    } else if (fate == core::WriteFate::refused) {
-      outcome.fate = StatementFate::refused;
+    if (doubtful(*write)) {
+      settle(*write, found);
     }
-  }
-}
-
-// Looks into refusals of what earlier calls have tried to write with an unknown outcome.
-void DeliveryWriter::build_upon_own(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, bool with_failure,
-                                    Deadline deadline) {
-  std::vector<const DeliveryWrite*> in_question;
-  std::vector<std::vector<DoubtfulWrite>> doubts(writes.size());
-  for (std::size_t i = 0; i < writes.size(); ++i) {
-    if (writes[i].outcome.fate == StatementFate::refused && !writes[i].never_applied) {
-      doubts[i] = doubts_.about(*writes[i].receipt);
-    }
-    if (!doubts[i].empty()) {
-      in_question.push_back(&writes[i]);
-    }
-  }
-  if (in_question.empty()) {
-    return;
-  }
-  const auto records = read(in_question, deadline);
-  std::vector<DeliveryWrite> again;
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < writes.size(); ++i) {
-    if (doubts[i].empty()) {
-      continue;
-    }
-    StatementOutcome& outcome = writes[i].outcome;
-    if (!records) {
-      outcome.fate = StatementFate::unknown;
-      outcome.error = records.error();
-      continue;
-    }
-    const dynamo::Item* const record = find(*records, writes[i].key_);
-    const std::string nonce = record == nullptr ? std::string() : dynamo::text_of(*record, reading_.nonce);
-    const auto own = std::find_if(doubts[i].begin(), doubts[i].end(), [&](const DoubtfulWrite& doubt) {
-      return record == nullptr ? doubt.action == CompletionAction::remove : doubt.nonce == nonce;
+    const auto doubts = earlier(*write);
+    const auto own = std::find_if(doubts.begin(), doubts.end(), [&](const DoubtfulWrite& doubt) {
+      return found ? doubt.nonce == found->nonce : doubt.action == CompletionAction::remove;
     });
-    if (own == doubts[i].end()) {
+    if (own == doubts.end()) {
       continue;
     }
     // A checkpoint has left the delivery where it was, for whatever comes of it now.
-    const bool went_on = !own->action || (own->action == CompletionAction::keep && !writes[i].keeps);
+    const bool went_on = !own->action || (own->action == CompletionAction::keep && !write->keeps);
     if (!went_on) {
-      outcome.fate = own->action == writes[i].action ? StatementFate::done : StatementFate::refused;
+      outcome.fate = own->action == write->action ? StatementFate::done : StatementFate::refused;
     } else {
-      again.push_back(rewrite(writes[i].index, reading_.version_of(*record), with_failure));
-      places.push_back(i);
+      again.push_back(rewrite(write->index, found->version, with_failure));
+      places.push_back(write);
     }
   }
   perform(again, deadline);
+  look_into(again, {}, with_failure, deadline);
   for (std::size_t k = 0; k < again.size(); ++k) {
-    writes[places[k]] = std::move(again[k]);
+    *places[k] = std::move(again[k]);
   }
 }
 
@@ -237,13 +216,6 @@ SettleResult DeliveryWriter::result_of(const DeliveryWrite& write) const {
       break;
   }
   return {SettleStatus::failed, store_error(place_, write.outcome.error)};
-}
-
-dynamo::Result<DeliveryWriter::Records> DeliveryWriter::read(const std::vector<const DeliveryWrite*>& writes,
-                                                             Deadline deadline) const {
-  std::vector<dynamo::Item> keys;
-  std::transform(writes.begin(), writes.end(), std::back_inserter(keys), [](const auto* write) { return write->key_; });
-  return read_items(parts_.client, place_.table, keys, deadline);
 }
 
 }  // namespace sluice::queue::table

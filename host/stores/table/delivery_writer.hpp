@@ -43,13 +43,12 @@ class DeliveryWriter {
   SettleResult result_of(const DeliveryWrite& write) const;
 
  private:
-  using Records = std::vector<dynamo::Item>;
-
   void make(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, bool with_failure, Deadline deadline);
   void perform(std::span<DeliveryWrite> writes, Deadline deadline);
-  void recover(std::span<DeliveryWrite> writes, Deadline deadline);
-  void build_upon_own(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, bool with_failure, Deadline deadline);
-  dynamo::Result<Records> read(const std::vector<const DeliveryWrite*>& writes, Deadline deadline) const;
+  /// Tells by one consistent read what became of writes in doubt, and whether refused ones have met what an earlier
+  /// call wrote. Upon that they are made anew, once, where it let the delivery go on. An empty `rewrite`: only what is
+  /// in doubt.
+  void look_into(std::span<DeliveryWrite> writes, const Rewrite& rewrite, bool with_failure, Deadline deadline);
 
   const StoreParts parts_;
   const QueueTable& place_;
