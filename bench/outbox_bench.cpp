@@ -111,8 +111,8 @@ void wait(Duration span) {
 
 std::unique_ptr<Connection> connect(const test::PostgresServer& server) {
   for (int attempt = 0; attempt < 500; ++attempt) {
-    if (auto opened =
-            queue::outbox::postgres::connect({.url = server.url()}, "", Deadline::after(kClock, seconds(10)))) {
+    if (auto opened = queue::outbox::postgres::connect({.config = {.url = server.url()}}, "",
+                                                       Deadline::after(kClock, seconds(10)))) {
       return std::move(*opened);
     }
     wait(milliseconds(20));
@@ -152,8 +152,8 @@ void insert(Connection& connection, std::uint64_t rows, const std::string& key, 
 class RunningJob {
  public:
   explicit RunningJob(const test::PostgresServer& server) {
-    queue::outbox::OutboxOptions options{.settings = {.name = "bench", .connect = {.url = server.url()}},
-                                         .producer = "bench"};
+    queue::outbox::OutboxOptions options{
+        .settings = {.name = "bench", .config = {.url = server.url(), .producer = "bench"}}};
     database_ = queue::outbox::make_postgres_database(options.settings, kClock, random_);
     work::JobSpec spec;
     spec.config.name = spec.config.queue = "bench";

@@ -77,7 +77,7 @@ Deadline in_ten_minutes() { return Deadline::after(kClock, seconds(600)); }
 
 Database mariadb(const test::MariaDbServer& server, SeededRandom& random) {
   namespace mysql = queue::outbox::mysql;
-  const queue::outbox::ConnectSettings root{.url = server.url("mysql"), .lease = std::chrono::minutes(10)};
+  const queue::outbox::Settings root{.config = {.url = server.url("mysql"), .lease = std::chrono::minutes(10)}};
   const std::shared_ptr<queue::outbox::SqlConnection> session =
       opened([&] { return mysql::connect(root, kClock, in_ten_minutes()); });
   Database database{.kind = "mysql", .url = server.url("bench")};
@@ -93,7 +93,7 @@ Database mariadb(const test::MariaDbServer& server, SeededRandom& random) {
   database.numbers = "(SELECT seq AS n FROM seq_1_to_%) numbers ORDER BY n";
   database.payload = "CONCAT('\"', LPAD(n, 198, 'x'), '\"')";
   database.text_of_n = "n";
-  database.ddl = queue::outbox::make_mysql_database({.name = "bench", .connect = {.url = database.url}}, kClock, random)
+  database.ddl = queue::outbox::make_mysql_database({.name = "bench", .config = {.url = database.url}}, kClock, random)
                      ->ddl(false);
   return database;
 }
@@ -101,7 +101,8 @@ Database mariadb(const test::MariaDbServer& server, SeededRandom& random) {
 Database postgres(const test::PostgresServer& server, SeededRandom& random) {
   using Connection = queue::outbox::SqlConnection;
   const std::shared_ptr<Connection> connection = opened([&] {
-    return queue::outbox::postgres::connect({.url = server.url()}, "", Deadline::after(kClock, seconds(10)));
+    return queue::outbox::postgres::connect({.config = {.url = server.url()}}, "",
+                                            Deadline::after(kClock, seconds(10)));
   });
   Database database{.kind = "postgres", .url = server.url()};
   database.sql = [connection](const std::string& statement) {
@@ -115,7 +116,7 @@ Database postgres(const test::PostgresServer& server, SeededRandom& random) {
   database.payload = "to_json(lpad(n::text, 198, 'x'))";
   database.text_of_n = "n::text";
   database.ddl =
-      queue::outbox::make_postgres_database({.name = "bench", .connect = {.url = database.url}}, kClock, random)
+      queue::outbox::make_postgres_database({.name = "bench", .config = {.url = database.url}}, kClock, random)
           ->ddl(false);
   return database;
 }

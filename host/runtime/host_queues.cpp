@@ -65,26 +65,6 @@ constexpr std::size_t kLongestWithSideTable = 56;
 /// A store is asked for so long whether it knows a queue.
 constexpr Duration kLookTime = std::chrono::seconds(5);
 
-Settings settings_of(const config::OutboxConfig& outbox, const std::string& name, const std::string& host) {
-  Settings settings{.name = name};
-  settings.connect = {.url = outbox.url,
-                      .username = outbox.username,
-                      .password = outbox.password,
-                      .lease = outbox.lease,
-                      .application = std::string(queue::outbox::ConnectSettings::kApplication) + host,
-                      .side_table = outbox.side_table};
-  if (outbox.tls) {
-    settings.connect.tls = {*outbox.tls, true};
-  }
-  settings.table = {.schema = outbox.schema,
-                    .table = outbox.table,
-                    .columns = {outbox.columns, outbox.attributes},
-                    .retry_limit = outbox.retry_limit,
-                    .buckets = outbox.buckets,
-                    .resend_sent = outbox.compat};
-  return settings;
-}
-
 /// Tells the metrics. A reason stands without its numbers, ids and addresses, so that it is one series.
 class OutboxMeter final : public queue::outbox::OutboxObserver {
  public:
@@ -118,9 +98,9 @@ Result<queue::outbox::Tunnel> tunnel_of(const config::OutboxConfig& outbox, cons
 }
 
 /// The one place that knows which databases there are.
-Result<std::unique_ptr<Database>> database_of(const config::OutboxConfig& outbox, Settings settings,
-                                              const OutboxSeams& seams,
+Result<std::unique_ptr<Database>> database_of(Settings settings, const OutboxSeams& seams,
                                               std::unique_ptr<DynamoDbConnection>& connection) {
+  const config::OutboxConfig& outbox = settings.config;
   const std::string where = "[outbox." + settings.name + "]: ";
   if (outbox.kind == config::OutboxKind::dynamodb) {
     if (outbox.ssh || outbox.tls || outbox.side_table || outbox.compat) {
@@ -142,7 +122,7 @@ Result<std::unique_ptr<Database>> database_of(const config::OutboxConfig& outbox
                                          " bytes, and coordination = \"table\" adds '_sluice' to it; use \"locks\"");
   }
   SLUICE_TRY(tunnel, tunnel_of(outbox, seams.clock));
-  settings.connect.tunnel = std::move(*tunnel);
+  settings.tunnel = std::move(*tunnel);
   if (outbox.kind == config::OutboxKind::mysql) {
     return queue::outbox::make_mysql_database(settings, seams.clock, seams.random);
   }
@@ -251,12 +231,11 @@ Result<OpenOutbox> open_outbox(const config::HostConfig& host, const std::string
   if (found == host.outboxes.end()) {
     return Error(ErrorCode::queue_missing, host.file + " has no [outbox." + name + "]; add it, or check the name");
   }
-  const config::OutboxConfig& outbox = found->second;
-  queue::outbox::OutboxOptions options{.settings = settings_of(outbox, name, host_name(host)),
-                                       .producer = outbox.producer,
-                                       .fetch_limit = outbox.fetch_limit,
-                                       .poll_interval = outbox.poll_interval,
-                                       .report = std::move(seams.report)};
+  queue::outbox::OutboxOptions options{
+      .settings = {.name = name,
+                   .config = found->second,
+                   .application = std::string(Settings::kApplication) + host_name(host)},
+      .report = std::move(seams.report)};
   std::vector<queue::Selection> jobs;
   for (const config::JobConfig& job : seams.jobs) {
     if (config::outbox_named(job.queue) == name) {
@@ -268,7 +247,7 @@ Result<OpenOutbox> open_outbox(const config::HostConfig& host, const std::string
     options.observer = std::make_shared<OutboxMeter>(seams.metrics->outbox(name));
   }
   OpenOutbox open;
-  SLUICE_TRY(database, database_of(outbox, options.settings, seams, open.connection));
+  SLUICE_TRY(database, database_of(options.settings, seams, open.connection));
   open.queues = std::make_unique<queue::outbox::OutboxQueues>(std::move(options), *std::move(database), seams.clock,
                                                               seams.random);
   return open;

@@ -44,11 +44,11 @@ class NoCredentials final : public dynamo::CredentialsProvider {
 outbox::Settings settings() {
   outbox::Settings settings;
   settings.name = "orders";
-  settings.table.table = "outbox";
-  settings.table.buckets = 1;
-  settings.table.columns.last_error = "last_error";
-  settings.table.columns.created_at = "created_at";
-  settings.table.columns.attributes = {"tenant"};
+  settings.config.table = "outbox";
+  settings.config.buckets = 1;
+  settings.config.columns.last_error = "last_error";
+  settings.config.columns.created_at = "created_at";
+  settings.config.attributes = {"tenant"};
   return settings;
 }
 

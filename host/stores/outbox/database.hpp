@@ -11,64 +11,37 @@
 
 namespace sluice::queue::outbox {
 
-/// The names of the columns, as [outbox.NAME.columns] has them, and of further ones that go out as attributes of their
-/// names; NULL: absent.
-struct Columns : config::OutboxColumns {
-  std::vector<std::string> attributes{};
-
-  bool text_ids() const { return !order_by.empty(); }
-  bool keeps_errors() const { return !last_error.empty(); }
-  bool keeps_failed_at() const { return !failed_at.empty(); }
-};
-
-/// The table, and how its rows are read.
-struct TableSettings {
-  std::string schema{};  ///< empty: what the session's search path (MySQL: the database of the URL) says
-  std::string table = "outbox";
-  Columns columns{};
-  /// A row with so many tries is a dead letter and is not fetched.
-  std::uint32_t retry_limit = 10;
-  /// Rows without a group are spread by id, the others by a hash of their aggregate id, over so many buckets.
-  std::uint32_t buckets = 64;
-  /// compat = "outbox-worker": what has been sent counts as pending all the same, until its tries are used up.
-  bool resend_sent = false;
-};
-
-struct TlsSettings : config::OutboxTls {
-  bool required = false;  ///< false: what the URL says, and the other fields are empty
-};
-
 /// A way to the database's server that somebody else keeps open: an SSH tunnel. Gives the private Unix socket that
 /// leads to the server, ready to be connected to; opens the tunnel where it is not open. The file is named as libpq
 /// wants it,
 /// ".s.PGSQL." and the server's port. Thread-safe.
 using Tunnel = std::function<Result<std::string>(Deadline deadline)>;
 
-/// Where the database answers, and as whom it is asked.
-struct ConnectSettings {
-  /// "postgres://user:password@host:5432/database?parameters", "mysql://user:password@host:3306/database", or for MySQL
-  /// the Go form "user:password@tcp(host:3306)/database".
-  std::string url;
-  std::string username{};  ///< not empty: wins over the URL's
-  std::string password{};
-  TlsSettings tls{};
-  Tunnel tunnel{};  ///< empty: the server is asked directly
-  /// How long a session may be idle before the server ends it, so that what its holder had locked goes to others.
-  Duration lease = std::chrono::seconds(15);
-  /// As the server lists its sessions, where it can: this and the host's name.
-  static constexpr std::string_view kApplication = "sluice ";
-  std::string application = "sluice";
-  /// True: who has which bucket stands in a side table (`TABLE_sluice`), for servers behind a pool that shares
-  /// sessions. False: locks of the session say it, without any change of the schema.
-  bool side_table = false;
-};
-
 /// Everything about one outbox but its messages.
 struct Settings {
   std::string name;  ///< NAME of [outbox.NAME]
-  ConnectSettings connect;
-  TableSettings table;
+  /// `url`: "postgres://user:password@host:5432/database?parameters", "mysql://user:password@host:3306/database", or
+  /// for MySQL the Go form "user:password@tcp(host:3306)/database".
+  /// `schema`, empty: what the session's search path (MySQL: the database of the URL) says.
+  /// `lease`: how long a session may be idle before the server ends it, so that what its holder had locked goes to
+  /// others.
+  /// `buckets`: rows without a group are spread by id, the others by a hash of their aggregate id, over so many.
+  /// `retry_limit`: a row with so many tries is a dead letter and is not fetched.
+  /// `compat`: what has been sent counts as pending all the same, until its tries are used up.
+  /// `side_table`: who has which bucket stands in a side table (`TABLE_sluice`), for servers behind a pool that shares
+  /// sessions. False: locks of the session say it, without any change of the schema.
+  /// `attributes`: further columns that go out as attributes of their names; NULL: absent.
+  /// `tls`, absent: what the URL says.
+  config::OutboxConfig config{};
+  Tunnel tunnel{};  ///< empty: the server is asked directly
+  /// As the server lists its sessions, where it can: this and the host's name.
+  static constexpr std::string_view kApplication = "sluice ";
+  std::string application = "sluice";
 };
+
+inline bool has_text_ids(const config::OutboxColumns& columns) { return !columns.order_by.empty(); }
+inline bool keeps_errors(const config::OutboxColumns& columns) { return !columns.last_error.empty(); }
+inline bool keeps_failed_at(const config::OutboxColumns& columns) { return !columns.failed_at.empty(); }
 
 inline constexpr Duration kConnectTime = std::chrono::seconds(10);
 
@@ -105,7 +78,7 @@ struct LockSpace {
 inline Duration default_beat(Duration lease) { return std::min<Duration>(std::chrono::seconds(1), lease / 4); }
 
 /// The session that holds a source's locks and writes its marks, so that whoever has lost his locks cannot write. The
-/// server ends it when nothing was asked of it for the lease (`ConnectSettings::lease`); with it all its locks go.
+/// server ends it when nothing was asked of it for the lease; with it all its locks go.
 /// Where locks are leases (LeaseLocks), the lease ends by itself.
 ///
 /// Not thread-safe: one call at a time. Every call blocks and has returned by its deadline. After an error whose code

@@ -23,7 +23,7 @@ class LeaseLocks final : public LockSession {
         outbox_(settings.name),
         beat_every_(beat_every),
         clock_(clock),
-        self_{.name = fresh_name(random), .lease = settings.connect.lease},
+        self_{.name = fresh_name(random), .lease = settings.config.lease},
         lease_clock_(clock),
         lease_(self_.lease),
         members_(self_.lease) {}

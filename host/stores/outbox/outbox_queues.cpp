@@ -29,7 +29,7 @@ class OutboxOperator final : public Operator {
     if (!found) {
       return found.error().code() == ErrorCode::not_found ? no_message(name(), id) : found.error();
     }
-    if (found->sent_at && !options_.settings.table.resend_sent) {
+    if (found->sent_at && !options_.settings.config.compat) {
       return Error(ErrorCode::not_found, "row " + id + " of " + name() + " was sent and lies in no half any more");
     }
     SLUICE_TRY(known, origin(deadline));
@@ -114,7 +114,7 @@ class OutboxOperator final : public Operator {
         results[i] = {ChangeStatus::failed, 0,
                       Error(ErrorCode::invalid, "rows of an outbox go out by id; none can be moved to the front")};
       } else {
-        wanted.push_back(edit_of(*id, changes[i], options_.settings.table.retry_limit));
+        wanted.push_back(edit_of(*id, changes[i], options_.settings.config.retry_limit));
         places.push_back(i);
       }
     }
@@ -152,7 +152,7 @@ class OutboxOperator final : public Operator {
       owner.owner.reset();  // nobody knows whom to ask for
     }
     for (const Selection& job : jobs) {
-      const LockSpace space{job.job, options_.settings.table.buckets};
+      const LockSpace space{job.job, options_.settings.config.buckets};
       SLUICE_TRY(holder, ask(deadline, [&](AdminSession& desk) { return desk.holder_of(space, bucket, deadline); }));
       if (!*holder) {
         owner.owner.reset();
@@ -250,7 +250,7 @@ class OutboxOperator final : public Operator {
     }
     SLUICE_TRY(source, ask(deadline, [&](AdminSession& desk) { return desk.source_id(deadline); }));
     const MutexLock lock(mutex_);
-    origin_ = origin_of(options_.producer, *source);
+    origin_ = origin_of(options_.settings.config.producer, *source);
     return *origin_;
   }
   StoredMessage message_of_row(StoredRow&& stored, const Origin& origin) const {
@@ -278,7 +278,7 @@ class OutboxOperator final : public Operator {
     message.failure.attempts = message.failure.error.empty() || dead ? 0 : retries;
     return message;
   }
-  bool text_ids() const { return options_.settings.table.columns.text_ids(); }
+  bool text_ids() const { return has_text_ids(options_.settings.config.columns); }
   std::string name() const { return "outbox:" + options_.settings.name; }
 
   // Fixed after construction.

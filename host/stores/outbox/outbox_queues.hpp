@@ -36,12 +36,9 @@ class TakingJobs : public Resource {
   std::vector<std::weak_ptr<const Selection>> with_source_ SLUICE_GUARDED_BY(mutex_);
 };
 
-/// What a source or an operator of an outbox is told beside where it lies. A value.
+/// What a source or an operator of an outbox is told. A value.
 struct OutboxOptions {
   Settings settings;
-  std::string producer{};  ///< goes out with every message; empty: the table's id (SourceId)
-  std::size_t fetch_limit = 1000;
-  Duration poll_interval = std::chrono::seconds(5);
   std::function<void(const std::string& warning)> report{};  ///< from any thread, seldom; may be empty
   std::shared_ptr<OutboxObserver> observer{};                ///< may be null
   std::shared_ptr<TakingJobs> jobs = std::make_shared<TakingJobs>();

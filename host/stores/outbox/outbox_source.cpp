@@ -32,9 +32,9 @@ constexpr Duration kPutAsideTime = std::chrono::seconds(10);
 
 RowScheduler::Settings line_settings(const OutboxOptions& options, const Selection& selection) {
   return {.filter = selection,
-          .fetch_limit = options.fetch_limit,
-          .poll_interval = options.poll_interval,
-          .resend_sent = options.settings.table.resend_sent,
+          .fetch_limit = options.settings.config.fetch_limit,
+          .poll_interval = options.settings.config.poll_interval,
+          .resend_sent = options.settings.config.compat,
           .per_group = selection.side_by_side ? kSideBySide : RowScheduler::Settings().per_group};
 }
 
@@ -76,7 +76,7 @@ class SourceRows {
   /// The references outlive it.
   SourceRows(const OutboxOptions& options, const Selection& selection, Database& database, const Clock& clock,
              Random& random, Events events)
-      : producer_(options.producer),
+      : producer_(options.settings.config.producer),
         database_(database),
         clock_(clock),
         random_(random),
@@ -614,7 +614,7 @@ class OutboxSource final : public Source {
                .put_aside = [this](const std::vector<Row>& rows) { put_aside(rows); },
                .told = [this] { holder_.rows_come(); },
                .warn = [this](const std::string& text) { warn(text); }}),
-        holder_({selection.job, options_.settings.table.buckets}, options_.settings.connect.lease, database, clock,
+        holder_({selection.job, options_.settings.config.buckets}, options_.settings.config.lease, database, clock,
                 random, rows_, [this] { events_->lost(rows_.lose_all()); }) {}
   ~OutboxSource() override { stop(); }
 
@@ -672,7 +672,7 @@ class OutboxSource final : public Source {
       if (!key || (started && !rows_.is_out(*key, completion.receipt.locator))) {
         continue;
       }
-      if (auto mark = mark_of(completion, *key, options_.settings.table.retry_limit)) {
+      if (auto mark = mark_of(completion, *key, options_.settings.config.retry_limit)) {
         steps.push_back({*std::move(mark), fate_of(completion), &results[i]});
         steps.back().mark.only_if =
             started ? std::nullopt : std::optional(static_cast<std::uint32_t>(completion.receipt.version));
@@ -723,7 +723,7 @@ class OutboxSource final : public Source {
 
  private:
   std::optional<RowKey> key_of(const Receipt& receipt) const {
-    return row_key_of(receipt.id, options_.settings.table.columns.text_ids());
+    return row_key_of(receipt.id, has_text_ids(options_.settings.config.columns));
   }
 
   /// What settling one completion takes.
@@ -833,7 +833,7 @@ class OutboxSource final : public Source {
     std::vector<RowEdit> marks;
     for (const Row& row : rows) {
       warn("row " + to_string(row.key()) + " cannot be handed out, it becomes a dead letter: " + row.unreadable);
-      marks.push_back(dead_mark(row.key(), options_.settings.table.retry_limit, row.unreadable));
+      marks.push_back(dead_mark(row.key(), options_.settings.config.retry_limit, row.unreadable));
     }
     const auto marked = mark_anyhow(std::move(marks), [this](std::span<const RowEdit> some) {
       return holder_.mark(some, Deadline::after(clock_, kPutAsideTime));

@@ -77,7 +77,7 @@ class SleepingLease : public ::testing::Test {
   void sleep(Duration span) { clock_.set_wall(clock_.wall_now() + span); }
   std::unique_ptr<LockSession> session() {
     Settings settings{.name = "orders"};
-    settings.connect.lease = kLease;
+    settings.config.lease = kLease;
     return make_lease_locks(std::make_unique<MemoryBook>(pages_), settings, kLease / 3, clock_, random_);
   }
   Deadline soon() const { return Deadline::after(clock_, 5s); }
@@ -164,8 +164,8 @@ TEST_F(SleepingLease, NoRowIsHandedOutOnceTheMachineHasSleptForALease) {
     });
   });
   OutboxOptions options{.settings = {.name = "orders"}};
-  options.settings.connect.lease = kLease;
-  options.settings.table.buckets = 1;
+  options.settings.config.lease = kLease;
+  options.settings.config.buckets = 1;
   const auto source = make_outbox_source(options, {.job = "relay"}, database, clock_, random_);
   source->start({});
   asked.get_future().wait();  // from here on nothing renews it

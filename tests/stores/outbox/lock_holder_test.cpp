@@ -127,7 +127,7 @@ class LockHolderTest : public ::testing::Test {
  protected:
   LockHolderTest() {
     OutboxOptions options{.settings = {.name = "orders"}};
-    options.settings.table.buckets = 4;
+    options.settings.config.buckets = 4;
     source_ = make_outbox_source(std::move(options), Selection{.job = "relay"}, table_, clock_, random_);
   }
   void TearDown() override { source_->stop(); }

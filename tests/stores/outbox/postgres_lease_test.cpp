@@ -12,7 +12,7 @@ class PostgresLeaseRig final : public test::LeaseRig {
   PostgresLeaseRig() : table_(true) {}
   std::unique_ptr<Database> database(const Clock& clock, Random& random) override {
     Settings settings = table_.settings();
-    settings.connect.lease = kLease;
+    settings.config.lease = kLease;
     return make_postgres_database(settings, clock, random);
   }
   void insert(std::int64_t id) override { table_.insert({"a"}, id); }
@@ -67,13 +67,13 @@ TEST(PostgresLeases, ASideTableThatIsMissingOrClosedIsNamed) {
   table.sql("GRANT SELECT, UPDATE ON @T TO @T_user");
   table.sql("GRANT SELECT ON @T_sluice TO @T_user");
   Settings other = table.settings();
-  other.connect.username = other.table.table + "_user";
+  other.config.username = other.config.table + "_user";
   EXPECT_EQ(inspected(other),
-            "user " + other.connect.username + " lacks a right to table \"" + other.table.table +
+            "user " + other.config.username + " lacks a right to table \"" + other.config.table +
                 "_sluice\", which coordination = \"table\" needs; GRANT INSERT, UPDATE, DELETE ON \"" +
-                other.table.table + "_sluice\" to it");
+                other.config.table + "_sluice\" to it");
   table.sql("DROP TABLE @T_sluice");
-  EXPECT_EQ(inspected(table.settings()), "there is no table \"" + table.settings().table.table +
+  EXPECT_EQ(inspected(table.settings()), "there is no table \"" + table.settings().config.table +
                                              "_sluice\" (as user sluice sees it), which coordination = \"table\" "
                                              "needs; make it with what `sluice outbox ddl` prints");
 }

@@ -60,7 +60,7 @@ TEST(PostgresOperator, TellsWhichHostHasTheBucketOfARow) {
   OutboxTable table;
   table.insert({"a", "b"});
   Settings settings = table.settings();
-  settings.connect.application = std::string(ConnectSettings::kApplication) + "web-1";
+  settings.application = std::string(Settings::kApplication) + "web-1";
   const SystemClock clock;
   SeededRandom random;
   const auto database = make_postgres_database(settings, clock, random);
@@ -71,8 +71,8 @@ TEST(PostgresOperator, TellsWhichHostHasTheBucketOfARow) {
   EXPECT_THAT(owner_of().part, ::testing::StartsWith("bucket "));
   EXPECT_EQ(owner_of().owner, "") << "nobody has it";
   const auto locks = *database->open_locks(deadline);
-  ASSERT_TRUE(locks->join({"relay", settings.table.buckets}, deadline));
-  std::vector<std::uint32_t> all(settings.table.buckets);
+  ASSERT_TRUE(locks->join({"relay", settings.config.buckets}, deadline));
+  std::vector<std::uint32_t> all(settings.config.buckets);
   std::iota(all.begin(), all.end(), 0U);
   ASSERT_TRUE(locks->lock(all, deadline));
   EXPECT_EQ(owner_of().owner, "host web-1 for job relay");
@@ -269,14 +269,14 @@ TEST(PostgresInspection, ATableMadeByTheDdlHasNothingToBeSaidOf) {
 TEST(PostgresInspection, NamesWhatIsMissingOrWrong) {
   SLUICE_NEEDS_POSTGRES();
   OutboxTable table;
-  const std::string name = "\"" + table.settings().table.table + "\"";
+  const std::string name = "\"" + table.settings().config.table + "\"";
   Settings settings = table.settings();
-  settings.table.columns.retry_at = "next_try";
+  settings.config.columns.retry_at = "next_try";
   EXPECT_EQ(finding(settings),
             "fatal: table " + name +
                 " has no column \"next_try\"; name it as 'retry_at' in [outbox.NAME.columns], or add it");
   settings = table.settings();
-  settings.table.table = "nowhere";
+  settings.config.table = "nowhere";
   EXPECT_NE(finding(settings).find("fatal: there is no table \"nowhere\" (as user sluice sees it)"), std::string::npos);
   table.sql("ALTER TABLE @T ALTER COLUMN retry_count TYPE text");
   EXPECT_EQ(finding(table.settings()),
@@ -286,7 +286,7 @@ TEST(PostgresInspection, NamesWhatIsMissingOrWrong) {
 TEST(PostgresInspection, RemarksOnIndexesAndTheTrigger) {
   SLUICE_NEEDS_POSTGRES();
   OutboxTable table;
-  const std::string name = table.settings().table.table;
+  const std::string name = table.settings().config.table;
   table.sql("DROP TRIGGER sluice_outbox_notify ON @T");
   EXPECT_NE(finding(table.settings()).find("no trigger that tells of new rows"), std::string::npos);
   table.sql("DROP INDEX " + name + "_groups");
@@ -312,7 +312,7 @@ TEST(PostgresConnect, SaysWhatIsWrongAndNeverThePassword) {
   OutboxTable table;
   Settings settings = table.settings();
   const auto with = [&](const std::string& url) {
-    settings.connect.url = url;
+    settings.config.url = url;
     return finding(settings);
   };
   const std::string wrong = with(test::postgres()->url("sluice", "geheim"));
@@ -342,7 +342,7 @@ TEST(PostgresConnect, SaysWhatIsWrongAndNeverThePassword) {
     }
   }
   EXPECT_THAT(with("postgres://sluice:secret" + place + "?nonsense=1"), HasSubstr("\"nonsense\""));
-  settings.connect.username = "nobody-here";
+  settings.config.username = "nobody-here";
   EXPECT_NE(with(test::postgres()->url()).find("\"nobody-here\""), std::string::npos);
 }
 
@@ -357,21 +357,21 @@ TEST(PostgresConnect, VerifiesTheServersCertificateAndName) {
                            "server.key data/ && echo \"ssl = on\" >> data/postgresql.conf";
   ASSERT_EQ(std::system(make.c_str()), 0);
   secure->restart();
-  Settings settings{.name = "orders", .connect = {.url = secure->url()}};
-  settings.connect.tls = {{.ca = folder + "/server.crt", .server_name = "db.internal"}, true};
+  Settings settings{.name = "orders", .config = {.url = secure->url()}};
+  settings.config.tls = config::OutboxTls{.ca = folder + "/server.crt", .server_name = "db.internal"};
   std::string good;
   for (int i = 0; i < 200 && good.find("there is no table") == std::string::npos; ++i) {
     good = finding(settings);  // it may still be starting up
   }
   EXPECT_NE(good.find("there is no table"), std::string::npos) << "connected, and verified: " << good;
-  settings.connect.tls.server_name = "other.internal";
+  settings.config.tls->server_name = "other.internal";
   EXPECT_NE(finding(settings).find("does not match host name"), std::string::npos) << finding(settings);
-  settings.connect.tls = {{}, true};
+  settings.config.tls.emplace();
   EXPECT_NE(finding(settings).find("denied: "), std::string::npos)
       << "an authority that nobody knows: " << finding(settings);
-  settings.connect.tls = {{.verify = false}, true};
+  settings.config.tls = config::OutboxTls{.verify = false};
   EXPECT_NE(finding(settings).find("there is no table"), std::string::npos) << finding(settings);
-  settings.connect = {.url = test::postgres()->url(), .tls = {{.verify = false}, true}};
+  settings.config.url = test::postgres()->url();
   EXPECT_NE(finding(settings).find("server does not support SSL"), std::string::npos) << finding(settings);
 }
 

@@ -16,12 +16,12 @@ PostgresServer* postgres() {
 }
 
 OutboxTable::OutboxTable(bool side_table) : side_table_(side_table) {
-  columns_.attributes = {"traceparent"};
+  attributes_ = {"traceparent"};
   connect();
   run_all(database()->ddl(false));
 }
 
-OutboxTable::OutboxTable(const std::string& ddl, queue::outbox::Columns columns)
+OutboxTable::OutboxTable(const std::string& ddl, config::OutboxColumns columns)
     : side_table_(false), columns_(std::move(columns)) {
   connect();
   run_all(ddl);
@@ -31,7 +31,7 @@ void OutboxTable::connect() {
   static std::atomic<int> tables = 0;
   name_ = "outbox_" + std::to_string(++tables);
   for (int attempt = 0; attempt < 200 && !connection_; ++attempt) {
-    auto opened = queue::outbox::postgres::connect({.url = postgres()->url()}, "",
+    auto opened = queue::outbox::postgres::connect({.config = {.url = postgres()->url()}}, "",
                                                    Deadline::after(SystemClock(), std::chrono::seconds(20)));
     if (opened) {
       connection_ = std::move(*opened);
@@ -56,9 +56,10 @@ void OutboxTable::run_all(const std::string& statements) {
 }
 
 Settings OutboxTable::settings() const {
-  Settings settings{.name = "orders", .connect = {.url = postgres()->url(), .side_table = side_table_}};
-  settings.table.table = name_;
-  settings.table.columns = columns_;
+  Settings settings{.name = "orders", .config = {.url = postgres()->url(), .side_table = side_table_}};
+  settings.config.table = name_;
+  settings.config.columns = columns_;
+  settings.config.attributes = attributes_;
   return settings;
 }
 
@@ -97,10 +98,11 @@ std::int64_t OutboxTable::count(const std::string& where) {
 
 SourceRig::SourceRig(OutboxTable& table, const queue::Selection& selection, Duration lease, std::uint32_t buckets,
                      const std::string& schema, const std::string& producer) {
-  queue::outbox::OutboxOptions options{.settings = table.settings(), .producer = producer};
-  options.settings.connect.lease = lease;
-  options.settings.table.buckets = buckets;
-  options.settings.table.schema = schema;
+  queue::outbox::OutboxOptions options{.settings = table.settings()};
+  options.settings.config.producer = producer;
+  options.settings.config.lease = lease;
+  options.settings.config.buckets = buckets;
+  options.settings.config.schema = schema;
   options.report = [this](const std::string& text) {
     const MutexLock lock(mutex);
     warnings.push_back(text);

@@ -25,7 +25,7 @@ class OutboxTable {
   /// `side_table`: for coordination = "table".
   explicit OutboxTable(bool side_table = false);
   /// One that somebody else's SQL makes, in which "@T" stands for the table.
-  OutboxTable(const std::string& ddl, queue::outbox::Columns columns);
+  OutboxTable(const std::string& ddl, config::OutboxColumns columns);
 
   queue::outbox::Settings settings() const;
   std::unique_ptr<queue::outbox::Database> database() const;
@@ -41,7 +41,8 @@ class OutboxTable {
   void connect();
 
   const bool side_table_;
-  queue::outbox::Columns columns_;
+  config::OutboxColumns columns_;
+  std::vector<std::string> attributes_;
   SystemClock clock_;
   mutable SeededRandom random_;
   std::string name_;

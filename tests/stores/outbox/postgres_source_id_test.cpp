@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 
 /// As a relay of that name learns it, from the session that it reads rows with.
 SourceId source_of(Settings settings, const std::string& host = "one") {
-  settings.connect.application = "sluice " + host;
+  settings.application = "sluice " + host;
   const SystemClock clock;
   SeededRandom random;
   const Deadline soon = Deadline::after(clock, seconds(20));
@@ -32,7 +32,7 @@ SourceId source_of(Settings settings, const std::string& host = "one") {
 
 Settings in_database(const OutboxTable& table, const std::string& url, const std::string& database) {
   Settings settings = table.settings();
-  settings.connect.url = url.substr(0, url.rfind('/') + 1) + database;
+  settings.config.url = url.substr(0, url.rfind('/') + 1) + database;
   return settings;
 }
 
@@ -41,12 +41,12 @@ void make_table(const Settings& settings) {
   const Deadline soon = Deadline::after(clock, seconds(60));
   std::unique_ptr<SqlConnection> connection;
   for (int attempt = 0; attempt < 200 && !connection; ++attempt) {
-    if (auto opened = postgres::connect(settings.connect, "", soon)) {
+    if (auto opened = postgres::connect(settings, "", soon)) {
       connection = std::move(*opened);
     }
   }
   ASSERT_TRUE(connection);
-  ASSERT_TRUE(connection->run("CREATE TABLE " + settings.table.table + " (LIKE pg_class)", soon));
+  ASSERT_TRUE(connection->run("CREATE TABLE " + settings.config.table + " (LIKE pg_class)", soon));
 }
 
 TEST(PostgresSourceId, EveryRelayGivesTheSameId) {
@@ -57,10 +57,10 @@ TEST(PostgresSourceId, EveryRelayGivesTheSameId) {
   EXPECT_EQ(source.doubt, "");
   EXPECT_EQ(source_of(table.settings(), "two").id, source.id);
   Settings named = table.settings();
-  named.table.schema = "public";
+  named.config.schema = "public";
   EXPECT_EQ(source_of(named).id, source.id) << "however the table is named";
   Settings pooled = table.settings();
-  pooled.connect.side_table = true;
+  pooled.config.side_table = true;
   EXPECT_EQ(source_of(pooled).id, source.id);
 }
 
@@ -71,11 +71,11 @@ TEST(PostgresSourceId, ATableOfTheSameNameElsewhereHasAnother) {
   table.sql("CREATE SCHEMA @T_schema");
   table.sql("CREATE TABLE @T_schema.@T (LIKE @T)");
   Settings schema = table.settings();
-  schema.table.schema = schema.table.table + "_schema";
+  schema.config.schema = schema.config.table + "_schema";
   EXPECT_NE(source_of(schema).id, here.id);
 
   table.sql("CREATE DATABASE @T_tenant");
-  const Settings tenant = in_database(table, test::postgres()->url(), table.settings().table.table + "_tenant");
+  const Settings tenant = in_database(table, test::postgres()->url(), table.settings().config.table + "_tenant");
   make_table(tenant);
   EXPECT_NE(source_of(tenant).id, here.id);
 
@@ -117,7 +117,9 @@ TEST(PostgresSourceId, GoesOutWithEveryMessageWhateverItsProducer) {
   const Deadline soon = Deadline::after(clock, seconds(20));
   const auto unnamed = make_outbox_operator({.settings = table.settings()}, *database, clock);
   EXPECT_EQ(unnamed->get("1", soon)->message.attributes.at("producer"), id);
-  const auto named = make_outbox_operator({.settings = table.settings(), .producer = "shop"}, *database, clock);
+  Settings produced = table.settings();
+  produced.config.producer = "shop";
+  const auto named = make_outbox_operator({.settings = produced}, *database, clock);
   EXPECT_EQ(named->get("1", soon)->message.attributes.at("producer"), "shop");
   EXPECT_EQ(named->get("1", soon)->message.attributes.at("source_id"), id) << "by which brokers know the row again";
 }
@@ -129,7 +131,7 @@ TEST(PostgresSourceId, AUserWhoMayNotAskForTheClusterIsTold) {
   table.sql("CREATE ROLE @T_user LOGIN PASSWORD 'secret'");
   table.sql("GRANT SELECT, UPDATE ON @T TO @T_user");
   Settings settings = table.settings();
-  settings.connect.username = settings.table.table + "_user";
+  settings.config.username = settings.config.table + "_user";
   EXPECT_EQ(source_of(settings).id, source_of(table.settings()).id) << "no right but those of a relay is needed";
 
   table.sql("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC");

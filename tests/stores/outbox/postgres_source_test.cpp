@@ -233,7 +233,7 @@ TEST(PostgresOutbox, ATransactionThatCommitsLateLosesNothing) {
   rig.claim_now();
   OutboxTable other;  // its connection
   other.sql("BEGIN");
-  const std::string name = table.settings().table.table;
+  const std::string name = table.settings().config.table;
   other.sql("INSERT INTO " + name +
             " (id, aggregate_type, aggregate_id, event, payload) VALUES (1, 't', 'a', 'e', '1')");
   table.insert({"b"}, 2);
@@ -330,7 +330,7 @@ TEST(PostgresOutbox, ARowThatTheApplicationHasLockedHoldsUpItsGroupAlone) {
   ASSERT_EQ(first.size(), 2U);
   OutboxTable other;
   other.sql("BEGIN");
-  other.sql("SELECT 1 FROM " + table.settings().table.table + " WHERE id = 1 FOR UPDATE");
+  other.sql("SELECT 1 FROM " + table.settings().config.table + " WHERE id = 1 FOR UPDATE");
   const std::vector<Completion> both{{.receipt = first[0].receipt}, {.receipt = first[1].receipt}};
   const auto results = rig.source->settle(both, rig.deadline());
   EXPECT_EQ(results[0].status, SettleStatus::lost) << "it comes back, and the host knows what became of it";
@@ -483,7 +483,7 @@ TEST(PostgresOutbox, ASessionThatIsSilentForLongerThanItsLeaseIsEndedByTheServer
   SLUICE_NEEDS_POSTGRES();
   OutboxTable table;
   auto settings = table.settings();
-  settings.connect.lease = seconds(2);
+  settings.config.lease = seconds(2);
   SystemClock clock;
   SeededRandom random;
   const auto database = make_postgres_database(settings, clock, random);

@@ -28,8 +28,8 @@ constexpr const char* kDebezium =
     "NULL, type varchar(255) NOT NULL, payload jsonb);"
     "ALTER TABLE @T ADD COLUMN position bigint GENERATED ALWAYS AS IDENTITY;";
 
-Columns debezium(const std::string& order_by) {
-  Columns columns;
+config::OutboxColumns debezium(const std::string& order_by) {
+  config::OutboxColumns columns;
   columns.order_by = order_by;
   columns.aggregate_type = "aggregatetype";
   columns.aggregate_id = "aggregateid";
@@ -130,7 +130,7 @@ TEST(PostgresTables, ColumnsThatAreThereAreUsedWithoutBeingNamed) {
 TEST(PostgresTables, AColumnOfAnotherTypeOrNoneByWishIsNotUsed) {
   SLUICE_NEEDS_POSTGRES();
   for (const bool by_wish : {false, true}) {
-    Columns columns;
+    config::OutboxColumns columns;
     columns.last_error = by_wish ? "" : "last_error";
     OutboxTable table(kBare, columns);
     table.sql(std::string("ALTER TABLE @T ADD COLUMN last_error ") + (by_wish ? "text" : "int"));
@@ -216,7 +216,7 @@ TEST(PostgresTables, TextIdsAreListedAndReadInPagesByATimeAndTheirBytes) {
       "NULL, payload text, created_at timestamptz NOT NULL DEFAULT now(), retry_at timestamptz, retry_count int, "
       "sent_at timestamptz, last_error text);",
       [] {
-        Columns columns;
+        config::OutboxColumns columns;
         columns.order_by = "created_at";
         return columns;
       }());
@@ -245,7 +245,8 @@ TEST(PostgresTables, TextIdsAreListedAndReadInPagesByATimeAndTheirBytes) {
   // Group by group in that order, read in pages of few.
   SystemClock clock;
   SeededRandom random;
-  OutboxOptions options{.settings = table.settings(), .fetch_limit = 7};
+  OutboxOptions options{.settings = table.settings()};
+  options.settings.config.fetch_limit = 7;
   const auto database = table.database();
   const auto source = make_outbox_source(options, {.job = "relay"}, *database, clock, random);
   source->start({});
@@ -284,7 +285,7 @@ TEST(PostgresTables, AUuidWithoutAColumnForTheOrderIsNamed) {
 TEST(PostgresTables, TheDdlMakesATableOfUuidsToo) {
   SLUICE_NEEDS_POSTGRES();
   for (const std::string order : {"position", "created_at"}) {
-    Columns columns;
+    config::OutboxColumns columns;
     columns.order_by = order;
     OutboxTable table("", columns);
     table.run_all(table.database()->ddl(false));

@@ -34,14 +34,14 @@ class DynamoDbOutboxTest : public ::testing::Test {
  protected:
   void SetUp() override {
     settings_.name = "orders";
-    settings_.table.table = "shop-outbox";
-    settings_.table.buckets = kBuckets;
-    settings_.table.columns.last_error = "last_error";
-    settings_.table.columns.created_at = "created_at";
-    settings_.table.columns.attributes = {"tenant"};
-    settings_.connect.lease = 15s;
+    settings_.config.table = "shop-outbox";
+    settings_.config.buckets = kBuckets;
+    settings_.config.columns.last_error = "last_error";
+    settings_.config.columns.created_at = "created_at";
+    settings_.config.attributes = {"tenant"};
+    settings_.config.lease = 15s;
     dynamo::CreateTableRequest request;
-    request.name = settings_.table.table;
+    request.name = settings_.config.table;
     request.attribute_types = {{"bucket", "S"}, {"id", "N"}};
     request.hash_key = "bucket";
     request.range_key = "id";
@@ -57,7 +57,7 @@ class DynamoDbOutboxTest : public ::testing::Test {
   /// A row as an application puts it: bucket by the length of its aggregate's name.
   void put(std::int64_t id, const std::string& aggregate, dynamo::Item more = {}) {
     dynamo::ItemWrite request;
-    request.table = settings_.table.table;
+    request.table = settings_.config.table;
     request.item = std::move(more);
     parts_[id] = static_cast<std::uint32_t>(aggregate.size()) % kBuckets;
     request.item.try_emplace("bucket", partition_of(parts_[id]));
@@ -117,11 +117,11 @@ TEST_F(DynamoDbOutboxTest, IsKnownByTheTablesArn) {
   EXPECT_EQ(source->id, "dynamodb-arn:aws:dynamodb:us-east-1:000000000000:table/shop-outbox");
   EXPECT_EQ(source->doubt, "");
   EXPECT_EQ(desk_->source_id(soon())->id, source->id);
-  settings_.connect.application = "sluice two";
+  settings_.application = "sluice two";
   const auto other_relay = make_dynamodb_outbox(settings_, client_, clock_, random_);
   EXPECT_EQ((*other_relay->open_reader(soon()))->source_id(soon())->id, source->id);
   dynamo::CreateTableRequest request;
-  request.name = settings_.table.table = "tenant-outbox";
+  request.name = settings_.config.table = "tenant-outbox";
   request.attribute_types = {{"bucket", "S"}, {"id", "N"}};
   request.hash_key = "bucket";
   request.range_key = "id";
@@ -466,7 +466,7 @@ TEST_F(DynamoDbOutboxTest, ListsFromEitherEnd) {
 
 TEST_F(DynamoDbOutboxTest, WhatTheTableLacksIsNamed) {
   EXPECT_THAT(*desk_->inspect(soon()), IsEmpty());
-  settings_.table.table = "nowhere";
+  settings_.config.table = "nowhere";
   const auto nowhere = make_dynamodb_outbox(settings_, client_, clock_, random_);
   const auto findings = (*nowhere->open_admin(soon()))->inspect(soon());
   ASSERT_TRUE(findings);
@@ -481,7 +481,7 @@ TEST_F(DynamoDbOutboxTest, WhatTheTableLacksIsNamed) {
   request.attribute_types = {{"id", "S"}};
   request.hash_key = "id";
   ASSERT_TRUE(client_.create_table(request, soon()));
-  settings_.table.table = "other";
+  settings_.config.table = "other";
   const auto other = make_dynamodb_outbox(settings_, client_, clock_, random_);
   EXPECT_EQ((*other->open_admin(soon()))->inspect(soon())->size(), 2U);
 }
@@ -523,8 +523,8 @@ TEST_F(DynamoDbLocksTest, AnotherNumberOfBucketsIsSeen) {
 
 TEST_F(DynamoDbLocksTest, AMemberWhoseLeaseIsBeyondAllSpansIsAMember) {
   dynamo::ItemWrite beat;
-  beat.table = settings_.table.table;
-  beat.item = key_of(settings_.table.columns, "member/orders/relay", 7);
+  beat.table = settings_.config.table;
+  beat.item = key_of(settings_.config.columns, "member/orders/relay", 7);
   beat.item.emplace("counter", AttributeValue::number(1));
   beat.item.emplace("lease_ms", AttributeValue::number(std::numeric_limits<std::int64_t>::max()));
   beat.item.emplace("buckets", AttributeValue::number(kBuckets));
@@ -583,7 +583,7 @@ TEST_F(DynamoDbLocksTest, HeartbeatsOfTheDeadAreTakenAway) {
     ASSERT_TRUE(second_->beat(soon()));
   }
   dynamo::QueryRequest query;
-  query.table = settings_.table.table;
+  query.table = settings_.config.table;
   query.key_condition = "#b = :b";
   query.names = {{"#b", "bucket"}};
   query.values = {{":b", "member/orders/relay"}};

@@ -28,11 +28,11 @@ class FurtherBucketsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     settings_.name = "orders";
-    settings_.table.table = "shop-outbox";
-    settings_.table.buckets = 4;
-    settings_.connect.lease = 15s;
+    settings_.config.table = "shop-outbox";
+    settings_.config.buckets = 4;
+    settings_.config.lease = 15s;
     dynamo::CreateTableRequest request;
-    request.name = settings_.table.table;
+    request.name = settings_.config.table;
     request.attribute_types = {{"bucket", "S"}, {"id", "N"}};
     request.hash_key = "bucket";
     request.range_key = "id";
@@ -47,7 +47,7 @@ class FurtherBucketsTest : public ::testing::Test {
 
   void put(const std::string& bucket, std::int64_t id) {
     dynamo::ItemWrite request;
-    request.table = settings_.table.table;
+    request.table = settings_.config.table;
     request.item = {{"bucket", bucket},          {"id", AttributeValue::number(id)},
                     {"aggregate_type", "order"}, {"aggregate_id", "o-1"},
                     {"event", "Placed"},         {"payload", "{}"}};

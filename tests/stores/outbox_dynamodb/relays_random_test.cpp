@@ -36,9 +36,9 @@ constexpr std::size_t kRows = 250;
 Settings settings_of(bool calm) {
   Settings settings;
   settings.name = "orders";
-  settings.table.table = "shop-outbox";
-  settings.table.buckets = kRelayBuckets;
-  settings.connect.lease = calm ? Duration(5min) : Duration(12s);
+  settings.config.table = "shop-outbox";
+  settings.config.buckets = kRelayBuckets;
+  settings.config.lease = calm ? Duration(5min) : Duration(12s);
   return settings;
 }
 
@@ -154,7 +154,7 @@ class Relay {
     RowEdit mark = sent_mark(row.key());
     Fate fate{Fate::Kind::sent};
     const auto fortune = well ? 100 : random_.below(100);
-    const bool last = row.retries + 1 >= settings_.table.retry_limit;
+    const bool last = row.retries + 1 >= settings_.config.retry_limit;
     if (fortune < 10) {
       fate = {Fate::Kind::put_back, seconds_up_to(5)};
     } else if (fortune < 25 && !last) {
@@ -162,7 +162,7 @@ class Relay {
       mark = retry_mark(row.key(), row.retries + 1, fate.wait);
     } else if (fortune < 32) {
       fate = {Fate::Kind::dead, {}, true};
-      mark = dead_mark(row.key(), settings_.table.retry_limit);
+      mark = dead_mark(row.key(), settings_.config.retry_limit);
     }
     ++truth_.again[row.key()];
     if (fate.kind == Fate::Kind::put_back && !fate.stored) {
@@ -263,7 +263,7 @@ class Relays {
         .filter = {.hold_dead = truth_.hold}, .fetch_limit = 10, .poll_interval = 1s, .per_group = 4};
     line.closed_groups = seed % 3 == 0 ? 3 : line.closed_groups;
     dynamo::CreateTableRequest request;
-    request.name = settings_.table.table;
+    request.name = settings_.config.table;
     request.attribute_types = {{"bucket", "S"}, {"id", "N"}};
     request.hash_key = "bucket";
     request.range_key = "id";
@@ -361,7 +361,7 @@ class Relays {
     std::stable_sort(late_.begin(), late_.end(), [&](const Late& a, const Late& b) { return place(a) < place(b); });
     for (const Late& late : late_) {
       dynamo::ItemWrite request;
-      request.table = settings_.table.table;
+      request.table = settings_.config.table;
       request.item = {{"bucket", partition_of(late.key.part)}, {"id", AttributeValue::number(late.key.id)}};
       request.item.insert({{"aggregate_type", "orders"}, {"event", "e"}, {"payload", "{}"}});
       if (!late.group.empty()) {

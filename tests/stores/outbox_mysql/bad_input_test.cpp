@@ -16,8 +16,8 @@ class MysqlBadInput : public OutboxTable {
   }
   Settings of_user(const std::string& user) {
     Settings settings = this->settings();
-    settings.connect.username = user;
-    settings.connect.password = "right-word";
+    settings.config.username = user;
+    settings.config.password = "right-word";
     return settings;
   }
   std::vector<Finding> findings(const Settings& settings) {
@@ -35,25 +35,25 @@ TEST_F(MysqlBadInput, AWrongPasswordIsNamedAndNotShown) {
 
 TEST_F(MysqlBadInput, AServerThatIsNotThereIsNamed) {
   Settings nobody = settings();
-  nobody.connect.url = "mysql://u:secret@127.0.0.1:" + std::to_string(test::free_loopback_port()) + "/d";
+  nobody.config.url = "mysql://u:secret@127.0.0.1:" + std::to_string(test::free_loopback_port()) + "/d";
   EXPECT_EQ(refusal(nobody).code(), ErrorCode::unavailable);
   EXPECT_THAT(refusal(nobody).message(), HasSubstr("nobody answers"));
   EXPECT_THAT(refusal(nobody).message(), Not(HasSubstr("secret")));
-  nobody.connect.url = "mysql://u:secret@no-such-machine.invalid/d";
+  nobody.config.url = "mysql://u:secret@no-such-machine.invalid/d";
   EXPECT_EQ(refusal(nobody).code(), ErrorCode::unavailable);
 }
 
 TEST_F(MysqlBadInput, AServerThatDoesNotAnswerIsWaitedForUntilTheDeadlineOnly) {
   const test::Descriptor silent = test::listen_on_loopback();
   Settings stuck = settings();
-  stuck.connect.url = "mysql://u@127.0.0.1:" + std::to_string(test::local_port(silent)) + "/d";
+  stuck.config.url = "mysql://u@127.0.0.1:" + std::to_string(test::local_port(silent)) + "/d";
   const auto session = database(stuck)->open_reader(Deadline::after(clock_, std::chrono::milliseconds(200)));
   ASSERT_TRUE(session.has_error());
   EXPECT_EQ(session.error().code(), ErrorCode::timeout);
 }
 
 TEST_F(MysqlBadInput, AQueryThatTakesTooLongEndsTheSession) {
-  const ConnectSettings connect{.url = server().url(name())};
+  const Settings connect{.config = {.url = server().url(name())}};
   const auto session = mysql::connect(connect, clock_, soon()).value();
   const auto slept = session->run("SELECT SLEEP(1000)", Deadline::after(clock_, std::chrono::milliseconds(200)));
   ASSERT_TRUE(slept.has_error());
@@ -63,7 +63,7 @@ TEST_F(MysqlBadInput, AQueryThatTakesTooLongEndsTheSession) {
 
 TEST_F(MysqlBadInput, AnUnknownDatabaseIsNamed) {
   Settings wrong = settings();
-  wrong.connect.url = server().url("nowhere");
+  wrong.config.url = server().url("nowhere");
   EXPECT_EQ(refusal(wrong).code(), ErrorCode::queue_missing);
   EXPECT_THAT(refusal(wrong).message(), HasSubstr("no such database"));
 }
@@ -138,9 +138,9 @@ TEST_F(MysqlBadInput, AMissingIndexIsSaidAndNotFatal) {
 
 TEST_F(MysqlBadInput, NamesOfTablesAndColumnsMayHoldAnything) {
   Settings odd = settings();
-  odd.table.table = "out `box` -- '";
-  odd.table.columns.aggregate_type = "type` of";
-  odd.table.columns.event = "key";
+  odd.config.table = "out `box` -- '";
+  odd.config.columns.aggregate_type = "type` of";
+  odd.config.columns.event = "key";
   make_table(odd);
   EXPECT_TRUE(findings(odd).empty());
   const auto session = database(odd)->open_reader(soon()).value();
@@ -149,10 +149,10 @@ TEST_F(MysqlBadInput, NamesOfTablesAndColumnsMayHoldAnything) {
 
 TEST_F(MysqlBadInput, ATableInAnotherDatabaseIsFoundByItsSchema) {
   Settings elsewhere = settings();
-  elsewhere.connect.url = server().url("mysql");
-  elsewhere.table.schema = name();
+  elsewhere.config.url = server().url("mysql");
+  elsewhere.config.schema = name();
   EXPECT_TRUE(findings(elsewhere).empty());
-  elsewhere.table.schema = "nowhere";
+  elsewhere.config.schema = "nowhere";
   EXPECT_EQ(findings(elsewhere).front().fatal, true);
 }
 
@@ -194,7 +194,7 @@ TEST_F(MysqlBadInput, IdsThatAreNotUniqueByThemselvesAreRefused) {
 
 TEST_F(MysqlBadInput, ASideTableThatIsNotThereIsNamed) {
   Settings table = settings();
-  table.connect.side_table = true;
+  table.config.side_table = true;
   const auto findings = database(table)->open_admin(soon()).value()->inspect(soon());
   ASSERT_TRUE(findings) << findings.error().message();
   ASSERT_EQ(findings->size(), 1U);

@@ -16,8 +16,8 @@ class MysqlLeases : public OutboxTable, public testing::WithParamInterface<test:
   }
   Settings side_by_side() const {
     Settings with = settings();
-    with.connect.side_table = true;
-    with.connect.lease = kLease;
+    with.config.side_table = true;
+    with.config.lease = kLease;
     return with;
   }
   using OutboxTable::database;
@@ -43,7 +43,7 @@ class MysqlLeaseTable : public OutboxTable {};
 
 TEST_F(MysqlLeaseTable, HasNothingToBeSaidOf) {
   Settings with = settings();
-  with.connect.side_table = true;
+  with.config.side_table = true;
   sql("DROP TABLE outbox");
   make_table(with);
   const auto findings = database(with)->open_admin(soon()).value()->inspect(soon());

@@ -53,7 +53,7 @@ TEST_F(MysqlLocks, AreSomebodysByTheServersNumberOfHim) {
 
 TEST_F(MysqlLocks, AreOneTablesHoweverItIsNamed) {
   auto named = settings();
-  named.table.schema = name();
+  named.config.schema = name();
   const auto one = member();
   const auto other_database = database(named);
   const auto other = *other_database->open_locks(soon());
@@ -125,7 +125,7 @@ TEST_F(MysqlLocks, AreFreeOnceTheirSessionIsGone) {
 
 TEST_F(MysqlLocks, AreTakenFromASessionOfWhichNothingIsHeard) {
   Settings hasty = settings();
-  hasty.connect.lease = std::chrono::seconds(2);
+  hasty.config.lease = std::chrono::seconds(2);
   const auto silent = database(hasty)->open_locks(soon()).value();
   ASSERT_TRUE(silent->join({"orders/relay", 64}, soon()));
   ASSERT_THAT(lock(*silent, {7}), ElementsAre(7));

@@ -22,14 +22,14 @@ void OutboxTable::SetUp() {
   }
   static std::atomic<int> count{0};
   name_ = "t" + std::to_string(++count);
-  const ConnectSettings connect{.url = server_->url("mysql")};
+  const Settings connect{.config = {.url = server_->url("mysql")}};
   auto root = mysql::connect(connect, clock_, soon());
   ASSERT_TRUE(root) << root.error().message();
   root_ = std::move(*root);
   sql("SET SESSION wait_timeout = 28800");
   sql("CREATE DATABASE " + name_);
   sql("USE " + name_);
-  for (std::uint32_t bucket = 0; bucket < settings().table.buckets; ++bucket) {
+  for (std::uint32_t bucket = 0; bucket < settings().config.buckets; ++bucket) {
     all_buckets_.push_back(bucket);
   }
   make_table(settings());
@@ -38,10 +38,10 @@ void OutboxTable::SetUp() {
 Settings OutboxTable::settings() const {
   Settings settings;
   settings.name = "orders";
-  settings.connect.url = server_->url(name_);
-  settings.table.columns.created_at = "created_at";
-  settings.table.columns.last_error = "last_error";
-  settings.table.columns.attributes = {"traceparent"};
+  settings.config.url = server_->url(name_);
+  settings.config.columns.created_at = "created_at";
+  settings.config.columns.last_error = "last_error";
+  settings.config.attributes = {"traceparent"};
   return settings;
 }
 

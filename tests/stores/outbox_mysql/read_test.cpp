@@ -90,7 +90,7 @@ TEST_F(MysqlReads, ReadsWhatWasSentWhereTheOriginalDid) {
   sql(numbers(1, 2));
   sql("UPDATE outbox SET sent_at=NOW() WHERE id=1");
   Settings compat = settings();
-  compat.table.resend_sent = true;
+  compat.config.compat = true;
   const auto session = database(compat)->open_reader(soon()).value();
   EXPECT_THAT(pending(*session), ElementsAre(1, 2));
 }

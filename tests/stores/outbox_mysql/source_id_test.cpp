@@ -13,12 +13,12 @@ using testing::HasSubstr;
 class MysqlSourceId : public OutboxTable {
  protected:
   SourceId source_of(Settings settings, const std::string& host = "one") {
-    settings.connect.application = "sluice " + host;
+    settings.application = "sluice " + host;
     return database(settings)->open_reader(soon()).value()->source_id(soon()).value();
   }
   Settings in_database(const std::string& other) {
     Settings settings = this->settings();
-    settings.connect.url = server().url(other);
+    settings.config.url = server().url(other);
     return settings;
   }
   void drop_kept_id() { sql("DROP TABLE outbox_source"); }
@@ -32,7 +32,7 @@ TEST_F(MysqlSourceId, IsKeptBesideTheTableAndTheSameOnEveryRelay) {
   EXPECT_EQ(source_of(settings(), "two").id, source.id);
   EXPECT_EQ(desk()->source_id(soon()).value().id, source.id);
   Settings named = settings();
-  named.table.schema = name();
+  named.config.schema = name();
   EXPECT_EQ(source_of(named).id, source.id);
 }
 
@@ -66,7 +66,7 @@ TEST_F(MysqlSourceId, WhereItIsNotKeptTheMendIsTold) {
   sql("CREATE USER '" + name() + "'@'%'");
   sql("GRANT SELECT, UPDATE ON " + name() + ".outbox TO '" + name() + "'@'%'");
   Settings poor = settings();
-  poor.connect.username = name();
+  poor.config.username = name();
   EXPECT_THAT(mend(poor), HasSubstr("there is no row of `outbox_source` that the user may read"));
   sql("GRANT SELECT ON " + name() + ".outbox_source TO '" + name() + "'@'%'");
   EXPECT_EQ(mend(poor), "");

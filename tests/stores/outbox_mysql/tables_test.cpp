@@ -54,7 +54,8 @@ TEST_F(MysqlTables, ATableThatIsInUseIsCompletedAndItsColumnsAreUsedWithoutBeing
   sql("DROP TABLE outbox");
   sql(kBare);
   Settings bare = settings();
-  bare.table.columns = {};
+  bare.config.columns = {};
+  bare.config.attributes.clear();
   EXPECT_THAT(findings(*database(bare)), testing::Contains(HasSubstr("has no column for 'last_error'")));
   insert(1, "t", "a");
   insert(2, "t", "b");
@@ -81,8 +82,9 @@ TEST_F(MysqlTables, UuidsGoOutInTheOrderOfTheirColumn) {
         " NOT NULL PRIMARY KEY, aggregate_type VARCHAR(255) NOT NULL, aggregate_id VARCHAR(255) NOT NULL, event "
         "VARCHAR(255) NOT NULL, payload JSON, created_at DATETIME(6) NOT NULL)");
     Settings uuids = settings();
-    uuids.table.columns = {};
-    uuids.table.columns.order_by = "created_at";
+    uuids.config.columns = {};
+    uuids.config.attributes.clear();
+    uuids.config.columns.order_by = "created_at";
     run_all(database(uuids)->ddl(true));
     const auto outbox = database(uuids);
     EXPECT_THAT(findings(*outbox), IsEmpty()) << type;
@@ -133,8 +135,9 @@ TEST_F(MysqlTables, APageOfUuidsSortsNoMoreThanThePage) {
   for (const std::string order : {"position", "created_at"}) {
     sql("DROP TABLE IF EXISTS outbox");
     Settings uuids = settings();
-    uuids.table.columns = {};
-    uuids.table.columns.order_by = order;
+    uuids.config.columns = {};
+    uuids.config.attributes.clear();
+    uuids.config.columns.order_by = order;
     run_all(database(uuids)->ddl(false));
     sql("INSERT INTO outbox (id,aggregate_type,aggregate_id,event,payload) SELECT UUID(),'t','a','e','{}' FROM "
         "seq_1_to_2000");
@@ -176,7 +179,7 @@ TEST_F(MysqlTables, TheDdlMakesATableOfUuidsToo) {
   for (const std::string order : {"position", "created_at"}) {
     sql("DROP TABLE outbox");
     Settings uuids = settings();
-    uuids.table.columns.order_by = order;
+    uuids.config.columns.order_by = order;
     run_all(database(uuids)->ddl(false));
     EXPECT_THAT(findings(*database(uuids)), IsEmpty()) << order;
   }

@@ -80,14 +80,14 @@ class MysqlTls : public OutboxTable {
 
   Settings tls(const std::string& host = "localhost") const {
     Settings settings = this->settings();
-    settings.connect.url = "mysql://root@" + host + ":" + std::to_string(server().port()) + "/" + name();
-    settings.connect.tls.required = true;
-    settings.connect.tls.ca = certificates() + "/ca.pem";
+    settings.config.url = "mysql://root@" + host + ":" + std::to_string(server().port()) + "/" + name();
+    settings.config.tls.emplace();
+    settings.config.tls->ca = certificates() + "/ca.pem";
     return settings;
   }
   /// The cipher of the session, or why there is none.
   std::string cipher(const Settings& settings) {
-    const auto session = connect(settings.connect, clock_, soon());
+    const auto session = connect(settings, clock_, soon());
     if (session.has_error()) {
       return session.error().message();
     }
@@ -99,20 +99,20 @@ TEST_F(MysqlTls, ChecksTheServersCertificateAndName) {
   EXPECT_THAT(cipher(tls()), HasSubstr("TLS_"));
   EXPECT_THAT(cipher(tls("127.0.0.1")), HasSubstr("no TLS session")) << "the certificate is for localhost";
   Settings other = tls();
-  other.connect.tls.ca = certificates() + "/other.pem";
+  other.config.tls->ca = certificates() + "/other.pem";
   EXPECT_THAT(cipher(other), HasSubstr("no TLS session")) << "not by this authority";
-  other.connect.tls.ca = "";
+  other.config.tls->ca = "";
   EXPECT_THAT(cipher(other), HasSubstr("no TLS session")) << "nor by one that the machine knows";
 }
 
 TEST_F(MysqlTls, ChecksNothingOnlyWhereItIsToldTo) {
   Settings careless = tls("127.0.0.1");
-  careless.connect.tls.verify = false;
-  careless.connect.tls.ca = "";
+  careless.config.tls->verify = false;
+  careless.config.tls->ca = "";
   EXPECT_THAT(cipher(careless), HasSubstr("TLS_"));
   Settings plain = settings();
   EXPECT_EQ(cipher(plain), "") << "without [tls] and tls= in the url there is none";
-  plain.connect.url += "?tls=skip-verify";
+  plain.config.url += "?tls=skip-verify";
   EXPECT_THAT(cipher(plain), HasSubstr("TLS_"));
 }
 
@@ -120,10 +120,10 @@ TEST_F(MysqlTls, AServerThatFallsSilentIsWaitedForUntilTheDeadlineOnly) {
   for (int i = 0; i < 3; ++i) {
     const SilentServer silent;
     Settings stuck = tls("127.0.0.1");
-    stuck.connect.url = "mysql://root@127.0.0.1:" + std::to_string(silent.port()) + "/d";
-    stuck.connect.tls.verify = false;
+    stuck.config.url = "mysql://root@127.0.0.1:" + std::to_string(silent.port()) + "/d";
+    stuck.config.tls->verify = false;
     const SteadyTime began = clock_.steady_now();
-    const auto session = connect(stuck.connect, clock_, Deadline::after(clock_, std::chrono::milliseconds(200)));
+    const auto session = connect(stuck, clock_, Deadline::after(clock_, std::chrono::milliseconds(200)));
     ASSERT_TRUE(session.has_error());
     EXPECT_EQ(session.error().code(), ErrorCode::timeout) << session.error().message();
     EXPECT_LT(clock_.steady_now() - began, std::chrono::seconds(5));
@@ -131,7 +131,7 @@ TEST_F(MysqlTls, AServerThatFallsSilentIsWaitedForUntilTheDeadlineOnly) {
 }
 
 TEST_F(MysqlTls, AQueryThatTakesTooLongEndsTheSession) {
-  const auto session = connect(tls().connect, clock_, soon()).value();
+  const auto session = connect(tls(), clock_, soon()).value();
   const auto slept = session->run("SELECT SLEEP(10)", Deadline::after(clock_, std::chrono::milliseconds(200)));
   ASSERT_TRUE(slept.has_error());
   EXPECT_EQ(slept.error().code(), ErrorCode::timeout);
@@ -139,7 +139,7 @@ TEST_F(MysqlTls, AQueryThatTakesTooLongEndsTheSession) {
 }
 
 TEST_F(MysqlTls, RowsThatStopComingEndTheSession) {
-  const auto session = connect(tls().connect, clock_, soon()).value();
+  const auto session = connect(tls(), clock_, soon()).value();
   std::size_t rows = 0;
   const auto read = session->stream(
       "SELECT REPEAT('x', 100000), SLEEP(IF(seq = 100, 10, 0)) FROM seq_1_to_200",
@@ -151,7 +151,7 @@ TEST_F(MysqlTls, RowsThatStopComingEndTheSession) {
 }
 
 TEST_F(MysqlTls, AStatementThatTheSocketDoesNotTakeAtOnceIsSentWhole) {
-  const auto session = connect(tls().connect, clock_, soon()).value();
+  const auto session = connect(tls(), clock_, soon()).value();
   const auto answer = session->run("SELECT LENGTH('" + std::string(15'000'000, 'x') + "')", soon());
   ASSERT_TRUE(answer) << answer.error().message();
   EXPECT_EQ(answer->rows.front()[0], "15000000");
@@ -161,27 +161,27 @@ TEST_F(MysqlTls, ShowsACertificateOfItsOwn) {
   sql("CREATE USER IF NOT EXISTS 'certified'@'%' REQUIRE X509");
   sql("GRANT SELECT ON " + name() + ".* TO 'certified'@'%'");
   Settings settings = tls();
-  settings.connect.username = "certified";
+  settings.config.username = "certified";
   EXPECT_THAT(cipher(settings), HasSubstr("refuses the user"));
-  settings.connect.tls.certificate = certificates() + "/client.pem";
-  settings.connect.tls.key = certificates() + "/client.key";
+  settings.config.tls->certificate = certificates() + "/client.pem";
+  settings.config.tls->key = certificates() + "/client.key";
   EXPECT_THAT(cipher(settings), HasSubstr("TLS_"));
 }
 
 TEST_F(MysqlTls, ChecksAnotherNameThanTheHosts) {
   Settings named = tls("127.0.0.1");
-  named.connect.tls.server_name = "localhost";
+  named.config.tls->server_name = "localhost";
   EXPECT_THAT(cipher(named), HasSubstr("TLS_"));
-  named.connect.tls.server_name = "db.internal";
+  named.config.tls->server_name = "db.internal";
   EXPECT_THAT(cipher(named), HasSubstr("hostname mismatch"));
-  named.connect.tls.server_name = "localhost";
-  named.connect.tls.ca = certificates() + "/other.pem";
+  named.config.tls->server_name = "localhost";
+  named.config.tls->ca = certificates() + "/other.pem";
   EXPECT_THAT(cipher(named), HasSubstr("no TLS session")) << "not by this authority";
-  named.connect.tls.ca = "/nowhere/ca.pem";
+  named.config.tls->ca = "/nowhere/ca.pem";
   EXPECT_THAT(cipher(named), HasSubstr("/nowhere/ca.pem"));
   named = tls();
-  named.connect.url = "mysql://root@unix(" + server().socket() + ")/" + name();
-  named.connect.tls.server_name = "localhost";
+  named.config.url = "mysql://root@unix(" + server().socket() + ")/" + name();
+  named.config.tls->server_name = "localhost";
   EXPECT_THAT(cipher(named), HasSubstr("TLS_")) << "over a socket too";
 }
 
@@ -197,17 +197,17 @@ TEST_F(MysqlTls, WorksThroughATunnel) {
                         "127.0.0.1",
                         static_cast<std::uint32_t>(server().port())};
   Settings through = settings();
-  through.connect.url = "mysql://root@db.internal:3306/" + name();
-  through.connect.tunnel = make_ssh_tunnel(way, clock_);
+  through.config.url = "mysql://root@db.internal:3306/" + name();
+  through.tunnel = make_ssh_tunnel(way, clock_);
   insert(1, "t", "a", "\"" + std::string(300'000, 'x') + "\"");
   const auto session = database(through)->open_reader(soon());
   ASSERT_TRUE(session) << session.error().message();
   EXPECT_EQ(pending(**session).size(), 1U);
-  through.connect.tls.required = true;
-  through.connect.tls.ca = certificates() + "/ca.pem";
+  through.config.tls.emplace();
+  through.config.tls->ca = certificates() + "/ca.pem";
   EXPECT_THAT(cipher(through), HasSubstr("hostname mismatch"))
       << "the certificate is for localhost, the url says db.internal";
-  through.connect.tls.server_name = "localhost";
+  through.config.tls->server_name = "localhost";
   EXPECT_THAT(cipher(through), HasSubstr("TLS_")) << "TLS inside of the tunnel";
 }
 

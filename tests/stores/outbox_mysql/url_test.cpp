@@ -47,8 +47,8 @@ TEST(MysqlUrl, RefusesWhatIsNeitherAndShowsNothingOfIt) {
 }
 
 TEST(MysqlUrl, LetsSettingsWin) {
-  ConnectSettings settings{.url = "mysql://u:p@h/d?tls=skip-verify", .username = "me", .password = "word"};
-  settings.tls.required = true;
+  Settings settings{.config = {.url = "mysql://u:p@h/d?tls=skip-verify", .username = "me", .password = "word"}};
+  settings.config.tls.emplace();
   const auto address = address_of(settings);
   ASSERT_TRUE(address);
   EXPECT_EQ(address->user, "me");

@@ -486,7 +486,7 @@ class DynamoDbOutbox final : public Database {
   Result<std::unique_ptr<LockSession>> open_locks(Deadline /*deadline*/) override {
     // A heartbeat costs a write unit: no more of them than the lease needs.
     const Settings& settings = place_.settings();
-    return make_lease_locks(std::make_unique<DynamoDbLeaseBook>(place_), settings, settings.connect.lease / 3, clock_,
+    return make_lease_locks(std::make_unique<DynamoDbLeaseBook>(place_), settings, settings.config.lease / 3, clock_,
                             random_);
   }
   Result<std::unique_ptr<ReadSession>> open_reader(Deadline /*deadline*/) override {
@@ -498,7 +498,7 @@ class DynamoDbOutbox final : public Database {
 
   // CloudFormation is what people keep such a table in.
   std::string ddl(bool /*in_use*/) const override {
-    const Columns& names = place_.columns();
+    const config::OutboxColumns& names = place_.columns();
     return "# An outbox that rows are put into, in the transaction that makes the event, with\n#   bucket: \"0\" to "
            "\"" +
            std::to_string(place_.table().buckets - 1) +

@@ -62,7 +62,7 @@ std::optional<std::uint32_t> bucket_in(std::string_view partition) {
   return key && partition_of(key->part) == partition ? std::optional(key->part) : std::nullopt;
 }
 
-Item key_of(const Columns& columns, const std::string& partition, std::int64_t id) {
+Item key_of(const config::OutboxColumns& columns, const std::string& partition, std::int64_t id) {
   Item key;
   key.emplace(kBucket, partition);
   key.emplace(columns.id, AttributeValue::number(id));
@@ -74,7 +74,7 @@ std::optional<std::int64_t> OutboxPlace::id_of(const Item& item) const {
 }
 
 Row OutboxPlace::row_of(const Item& item, WallTime now) const {
-  const Columns& columns = table().columns;
+  const config::OutboxColumns& columns = table().columns;
   Row row;
   row.id = id_of(item).value_or(0);
   const auto* partition = dynamo::find<std::string>(item, kBucket);
@@ -100,7 +100,7 @@ Row OutboxPlace::row_of(const Item& item, WallTime now) const {
     row.wait = *due - now;
   }
   row.created_at = time_of(item, columns.created_at);
-  for (const std::string& name : columns.attributes) {
+  for (const std::string& name : table().attributes) {
     if (const AttributeValue* value = value_of(item, name)) {
       row.attributes.emplace(name, text_of(*value));
     }
@@ -144,7 +144,7 @@ bool of_leases(std::string_view partition) {
 }
 
 /// The condition that a row is still there with so many tries; `names` and `values` are added to.
-std::string still_tried(const Columns& columns, std::optional<std::uint32_t> retries,
+std::string still_tried(const config::OutboxColumns& columns, std::optional<std::uint32_t> retries,
                         std::map<std::string, std::string>& names, dynamo::Item& values) {
   names.emplace("#id", columns.id);
   std::string condition = "attribute_exists(#id)";
@@ -168,12 +168,12 @@ struct Assignment {
   AttributeValue value;
 };
 
-std::array<Assignment, 4> assignments_of(const Columns& names, const RowEdit& edit, std::uint32_t retries,
+std::array<Assignment, 4> assignments_of(const config::OutboxColumns& names, const RowEdit& edit, std::uint32_t retries,
                                          WallTime now) {
   return {{{"tries", names.retry_count, edit.tries, AttributeValue::number(retries_after(edit, retries).value_or(0))},
            {"at", names.retry_at, edit.due, format_timestamp(now + edit.after)},
-           {"error", names.last_error, names.keeps_errors() ? edit.reason : Value::keep, edit.error},
-           {"failed", names.failed_at, names.keeps_failed_at() ? edit.failed() : Value::keep, format_timestamp(now)}}};
+           {"error", names.last_error, keeps_errors(names) ? edit.reason : Value::keep, edit.error},
+           {"failed", names.failed_at, keeps_failed_at(names) ? edit.failed() : Value::keep, format_timestamp(now)}}};
 }
 
 bool any_reason(const dynamo::Error& error, std::string_view code) {

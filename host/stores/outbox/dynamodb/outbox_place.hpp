@@ -22,7 +22,7 @@ std::string dead_partition_of(std::uint32_t bucket);  // "dead#3"
 std::optional<std::uint32_t> bucket_in(std::string_view partition);
 
 /// Both attributes of an item's key.
-dynamo::Item key_of(const Columns& columns, const std::string& partition, std::int64_t id);
+dynamo::Item key_of(const config::OutboxColumns& columns, const std::string& partition, std::int64_t id);
 
 /// Whether the filter wants rows of that type and event.
 bool wants(const Selection& filter, const std::string& type, const std::string& event);
@@ -45,8 +45,8 @@ class OutboxPlace {
   ~OutboxPlace() = default;
 
   const Settings& settings() const { return settings_; }
-  const TableSettings& table() const { return settings_.table; }
-  const Columns& columns() const { return settings_.table.columns; }
+  const config::OutboxConfig& table() const { return settings_.config; }
+  const config::OutboxColumns& columns() const { return settings_.config.columns; }
   dynamo::Client& client() const { return client_; }
   const Clock& clock() const { return clock_; }
 

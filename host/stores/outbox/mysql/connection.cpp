@@ -129,19 +129,19 @@ Result<ServerAddress> parse_url(const std::string& url) {
   return address;
 }
 
-Result<ServerAddress> address_of(const ConnectSettings& settings) {
-  auto address = parse_url(settings.url);
+Result<ServerAddress> address_of(const Settings& settings) {
+  auto address = parse_url(settings.config.url);
   if (address.has_error()) {
     return address;
   }
-  if (!settings.username.empty()) {
-    address->user = settings.username;
+  if (!settings.config.username.empty()) {
+    address->user = settings.config.username;
   }
-  if (!settings.password.empty()) {
-    address->password = settings.password;
+  if (!settings.config.password.empty()) {
+    address->password = settings.config.password;
   }
-  if (settings.tls.required) {
-    address->tls = settings.tls.verify ? TlsUse::checked : TlsUse::unchecked;
+  if (settings.config.tls) {
+    address->tls = settings.config.tls->verify ? TlsUse::checked : TlsUse::unchecked;
   }
   return address;
 }
@@ -238,8 +238,7 @@ const char* or_null(const std::string& text) { return text.empty() ? nullptr : t
 /// A session with a server of MySQL or MariaDB. The one boundary of libmariadb.
 class MysqlConnection final : public SqlConnection {
  public:
-  static Result<std::unique_ptr<SqlConnection>> open(const ConnectSettings& settings, const Clock& clock,
-                                                     Deadline deadline) {
+  static Result<std::unique_ptr<SqlConnection>> open(const Settings& settings, const Clock& clock, Deadline deadline) {
     set_up_library();
     SLUICE_TRY(known, address_of(settings));
     const ServerAddress& address = *known;
@@ -321,7 +320,7 @@ class MysqlConnection final : public SqlConnection {
     mysql_close(std::exchange(mysql_, nullptr));
   }
 
-  void configure(const ConnectSettings& settings, const ServerAddress& address) {
+  void configure(const Settings& settings, const ServerAddress& address) {
     const my_bool no = 0;
     const unsigned int off = 0;
     mysql_options(mysql_, MARIADB_OPT_IO_WAIT, reinterpret_cast<const void*>(&wait_for));
@@ -336,12 +335,12 @@ class MysqlConnection final : public SqlConnection {
   }
 
   /// TLS with a server that has to be `name`, or the host that is connected to where it is empty.
-  Result<void> expect_server(const ConnectSettings& settings, const ServerAddress& address, const std::string& socket,
+  Result<void> expect_server(const Settings& settings, const ServerAddress& address, const std::string& socket,
                              Deadline deadline) {
     if (address.tls == TlsUse::none) {
       return {};
     }
-    const TlsSettings& tls = settings.tls;
+    const config::OutboxTls tls = settings.config.tls.value_or(config::OutboxTls());
     const my_bool no = 0;
     const my_bool yes = 1;
     const std::string name = tls.server_name.empty() ? address.host : tls.server_name;
@@ -375,11 +374,12 @@ class MysqlConnection final : public SqlConnection {
     return {};
   }
 
-  Result<void> settle_in(const ConnectSettings& settings, Deadline deadline) {
+  Result<void> settle_in(const Settings& settings, Deadline deadline) {
     const unsigned long since = mariadb_connection(mysql_) != 0 ? kMariaDbSkipsLocked : kMysqlSkipsLocked;
     // A proxy may tell another version than that of whoever answers behind it.
     skips_locked_ = mysql_get_server_version(mysql_) >= since && run("SELECT 1 FOR UPDATE SKIP LOCKED", deadline);
-    const auto lease = std::max<std::int64_t>(2, std::chrono::ceil<std::chrono::seconds>(settings.lease).count());
+    const auto lease =
+        std::max<std::int64_t>(2, std::chrono::ceil<std::chrono::seconds>(settings.config.lease).count());
     const std::string seconds = std::to_string(lease);
     // A session of which nothing is heard for the lease ends, and with it its locks; without a strict mode a text that
     // is too long for last_error is cut.
@@ -452,7 +452,7 @@ class MysqlConnection final : public SqlConnection {
 
 }  // namespace
 
-Result<std::unique_ptr<SqlConnection>> connect(const ConnectSettings& settings, const Clock& clock, Deadline deadline) {
+Result<std::unique_ptr<SqlConnection>> connect(const Settings& settings, const Clock& clock, Deadline deadline) {
   return MysqlConnection::open(settings, clock, deadline);
 }
 

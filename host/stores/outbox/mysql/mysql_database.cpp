@@ -338,7 +338,7 @@ class MysqlServer final : public SqlServer {
       : SqlServer(settings, kDialect, kTypes, clock, random) {}
 
   Result<std::unique_ptr<SqlConnection>> connect(Use /*use*/, Deadline deadline) override {
-    return mysql::connect(settings().connect, clock(), deadline);
+    return mysql::connect(settings(), clock(), deadline);
   }
 
   std::unique_ptr<LockSession> locks_on(std::unique_ptr<SqlConnection> connection) override {
@@ -414,7 +414,7 @@ class MysqlServer final : public SqlServer {
   }
 
   Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) override {
-    const Columns& names = settings().table.columns;
+    const config::OutboxColumns& names = settings().config.columns;
     const auto sql = [this](const std::string& pattern) { return table().sql(pattern); };
     Inspection found(table(), place() + table().sql(": table @TABLE"));
     // "information_schema" shows only what the user has a right to.
@@ -430,8 +430,8 @@ class MysqlServer final : public SqlServer {
     if (!found.any_fatal()) {
       const std::string read = table().sql("SELECT @1 FROM @TABLE LIMIT 0", {table().row_columns()});
       const std::string error =
-          std::string(table().settings().columns.keeps_errors() ? ", @LAST_ERROR = @LAST_ERROR" : "") +
-          (table().settings().columns.keeps_failed_at() ? ", @FAILED_AT = @FAILED_AT" : "");
+          std::string(keeps_errors(table().settings().columns) ? ", @LAST_ERROR = @LAST_ERROR" : "") +
+          (keeps_failed_at(table().settings().columns) ? ", @FAILED_AT = @FAILED_AT" : "");
       const std::string update =
           sql("UPDATE @TABLE SET @SENT_AT = @SENT_AT, @RETRY_AT = @RETRY_AT, @RETRY_COUNT = @RETRY_COUNT" + error +
               " WHERE FALSE");
@@ -447,7 +447,7 @@ class MysqlServer final : public SqlServer {
       found.remark(found.table() + " is of the engine " + engine +
                    ", which has no transactions: an event may be there without what it tells of; use InnoDB");
     }
-    if (settings().connect.side_table) {
+    if (settings().config.side_table) {
       SLUICE_PASS_ON(
           may(connection,
               {sql("SELECT counter FROM @SIDE LIMIT 0"), sql("UPDATE @SIDE SET counter = counter WHERE FALSE"),
@@ -461,12 +461,12 @@ class MysqlServer final : public SqlServer {
 
  private:
   std::string place() const {
-    const auto address = mysql::address_of(settings().connect);
+    const auto address = mysql::address_of(settings());
     return address ? address->place() : std::string();
   }
 
   Result<void> look_at_keys(SqlConnection& connection, bool has_id, Inspection& found, Deadline deadline) const {
-    const Columns& names = settings().table.columns;
+    const config::OutboxColumns& names = settings().config.columns;
     SLUICE_TRY(counted, ask(connection, deadline,
                             "SELECT 1 FROM information_schema.COLUMNS WHERE @OF_TABLE AND COLUMN_NAME = @ID_NAME AND "
                             "EXTRA LIKE '%auto_increment%'"));

@@ -31,18 +31,18 @@ struct ServerAddress {
 Result<ServerAddress> parse_url(const std::string& url);
 
 /// The address with what the settings say besides: user, password, TLS.
-Result<ServerAddress> address_of(const ConnectSettings& settings);
+Result<ServerAddress> address_of(const Settings& settings);
 
 /// Asks a server for its certificate, on a connection of its own that ends after the handshake, and checks that an
 /// authority which is trusted has made it for `name`: libmariadb compares it with the host that it is connected to and
 /// with no other name. The fingerprint of that certificate (SHA-1, in digits, as libmariadb takes it), so that the
 /// session that follows can be held to it. `socket`: a Unix socket in place of the address.
 Result<std::string> fingerprint_of_server(const ServerAddress& address, const std::string& socket,
-                                          const TlsSettings& tls, const std::string& name, const Clock& clock,
+                                          const config::OutboxTls& tls, const std::string& name, const Clock& clock,
                                           Deadline deadline);
 
 /// A session with a server of MySQL or MariaDB.
-Result<std::unique_ptr<SqlConnection>> connect(const ConnectSettings& settings, const Clock& clock, Deadline deadline);
+Result<std::unique_ptr<SqlConnection>> connect(const Settings& settings, const Clock& clock, Deadline deadline);
 
 }  // namespace sluice::queue::outbox::mysql
 

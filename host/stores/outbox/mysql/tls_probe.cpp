@@ -81,7 +81,7 @@ class Probe {
                : ended();
   }
 
-  Result<std::string> handshake(const TlsSettings& tls, const std::string& name) {
+  Result<std::string> handshake(const config::OutboxTls& tls, const std::string& name) {
     const Owned<SSL_CTX> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
     if (context == nullptr || SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) != 1) {
       return Error(ErrorCode::internal, "OpenSSL gives no context");
@@ -132,7 +132,7 @@ class Probe {
     return bytes;
   }
 
-  Result<void> read_files(SSL_CTX& context, const TlsSettings& tls) const {
+  Result<void> read_files(SSL_CTX& context, const config::OutboxTls& tls) const {
     const bool trusted = tls.ca.empty() ? SSL_CTX_set_default_verify_paths(&context) == 1
                                         : SSL_CTX_load_verify_locations(&context, tls.ca.c_str(), nullptr) == 1;
     if (!trusted) {
@@ -193,7 +193,7 @@ class Probe {
 }  // namespace
 
 Result<std::string> fingerprint_of_server(const ServerAddress& address, const std::string& socket,
-                                          const TlsSettings& tls, const std::string& name, const Clock& clock,
+                                          const config::OutboxTls& tls, const std::string& name, const Clock& clock,
                                           Deadline deadline) {
   Probe probe(address.place(), clock, deadline);
   SLUICE_PASS_ON(probe.connect(address, socket));

@@ -76,17 +76,18 @@ Result<std::string> address_of(const std::string& host) {
   return std::string(text.data());
 }
 
-Result<ConnectionInfo> connection_info(const ConnectSettings& settings, Deadline deadline) {
-  const UrlParts parts = parts_of(settings.url);
+Result<ConnectionInfo> connection_info(const Settings& settings, Deadline deadline) {
+  const UrlParts parts = parts_of(settings.config.url);
   ConnectionInfo info{{"dbname", parts.url}};
   const auto add = [&info](const char* key, std::string value) {
     if (!value.empty()) {
       info.emplace_back(key, std::move(value));
     }
   };
-  add("user", settings.username.empty() ? parts.user : settings.username);
-  add("password", settings.password.empty() ? parts.password : settings.password);
-  if (const TlsSettings& tls = settings.tls; tls.required) {
+  add("user", settings.config.username.empty() ? parts.user : settings.config.username);
+  add("password", settings.config.password.empty() ? parts.password : settings.config.password);
+  if (settings.config.tls) {
+    const config::OutboxTls& tls = *settings.config.tls;
     add("sslmode", tls.verify ? "verify-full" : "require");
     const bool system = tls.ca.empty() && ::access(kSystemAuthorities, R_OK) == 0;
     add("sslrootcert", !tls.verify ? "" : system ? kSystemAuthorities : tls.ca);
@@ -107,7 +108,7 @@ Result<ConnectionInfo> connection_info(const ConnectSettings& settings, Deadline
   info.emplace_back("application_name", settings.application);
   info.emplace_back("client_encoding", "UTF8");
   // A peer that is gone without a word is found out within the lease.
-  const auto lease = std::chrono::duration_cast<std::chrono::seconds>(settings.lease).count();
+  const auto lease = std::chrono::duration_cast<std::chrono::seconds>(settings.config.lease).count();
   const auto third = std::max<std::int64_t>(lease / 3, 1);
   info.emplace_back("keepalives_idle", std::to_string(third));
   info.emplace_back("keepalives_interval", std::to_string(std::max<std::int64_t>(third / 3, 1)));
@@ -265,7 +266,7 @@ namespace {
 /// A session with a PostgreSQL server: the only place that knows libpq.
 class PostgresConnection final : public SqlConnection {
  public:
-  static Result<std::unique_ptr<SqlConnection>> open(const ConnectSettings& settings, const std::string& preamble,
+  static Result<std::unique_ptr<SqlConnection>> open(const Settings& settings, const std::string& preamble,
                                                      Deadline deadline) {
     SLUICE_TRY(info, connection_info(settings, deadline));
     std::vector<const char*> keys;
@@ -466,7 +467,7 @@ class PostgresConnection final : public SqlConnection {
 
 }  // namespace
 
-Result<std::unique_ptr<SqlConnection>> connect(const ConnectSettings& settings, const std::string& preamble,
+Result<std::unique_ptr<SqlConnection>> connect(const Settings& settings, const std::string& preamble,
                                                Deadline deadline) {
   return PostgresConnection::open(settings, preamble, deadline);
 }

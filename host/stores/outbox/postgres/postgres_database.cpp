@@ -304,7 +304,7 @@ class PostgresServer final : public SqlServer {
   // No statement or lock for ever. With coordination = "table" the settings are given with every request, for a pool's
   // connections are everybody's.
   Result<std::unique_ptr<SqlConnection>> connect(Use use, Deadline deadline) override {
-    const bool pooled = settings().connect.side_table;
+    const bool pooled = settings().config.side_table;
     std::string statement;
     const auto set = [&](const char* name, const std::string& value) {
       statement += (statement.empty() ? "SELECT set_config('" : ", set_config('") + std::string(name) + "', '" + value +
@@ -320,12 +320,12 @@ class PostgresServer final : public SqlServer {
       set("enable_bitmapscan", "off");
       set("enable_sort", "off");
     }
-    SLUICE_TRY(connection, postgres::connect(settings().connect, pooled ? statement : "", deadline));
+    SLUICE_TRY(connection, postgres::connect(settings(), pooled ? statement : "", deadline));
     if (!pooled) {
       SLUICE_PASS_ON((*connection)->run(statement, deadline));
     }
     if (use == Use::locks && !pooled) {
-      const auto lease = std::chrono::duration_cast<std::chrono::milliseconds>(settings().connect.lease);
+      const auto lease = std::chrono::duration_cast<std::chrono::milliseconds>(settings().config.lease);
       SLUICE_PASS_ON(ask(**connection, deadline,
                          "SELECT set_config('idle_session_timeout', '@1', false) WHERE "
                          "current_setting('server_version_num')::int >= @2",
@@ -451,7 +451,7 @@ class PostgresServer final : public SqlServer {
       found.identity(flag_of(flags[0]), flag_of(flags[1]), "its values come from a sequence");
     }
     SLUICE_PASS_ON(look_at_helpers(connection, found, deadline));
-    if (settings().connect.side_table) {
+    if (settings().config.side_table) {
       SLUICE_PASS_ON(look_at_side_table(connection, found, deadline));
       return std::move(found).findings();
     }
@@ -476,9 +476,9 @@ class PostgresServer final : public SqlServer {
     bool group_index = false;
   };
   Result<Helpers> helpers_of(SqlConnection& connection, Deadline deadline) const {
-    const Columns& names = settings().table.columns;
+    const config::OutboxColumns& names = settings().config.columns;
     SLUICE_TRY(found, ask(connection, deadline, kHelpers,
-                          {literal(names.text_ids() ? names.order_by : names.id), literal(names.aggregate_type),
+                          {literal(has_text_ids(names) ? names.order_by : names.id), literal(names.aggregate_type),
                            literal(names.aggregate_id)}));
     const Cells& flags = found->rows.front();
     return Helpers{flag_of(flags[0]), flag_of(flags[1]), flag_of(flags[2])};
@@ -495,7 +495,7 @@ class PostgresServer final : public SqlServer {
     if (*own == connection.greeted_as()) {
       return false;
     }
-    SLUICE_TRY(other, postgres::connect(settings().connect, "", deadline));
+    SLUICE_TRY(other, postgres::connect(settings(), "", deadline));
     for (int i = 0; i < kLooksAtPool; ++i) {
       // Which process answers the one while the other has one to itself.
       SLUICE_PASS_ON((*other)->run("BEGIN", deadline));
@@ -510,10 +510,10 @@ class PostgresServer final : public SqlServer {
   }
 
   Result<void> look_at_rights(SqlConnection& connection, Inspection& found, Deadline deadline) const {
-    const Columns& names = settings().table.columns;
+    const config::OutboxColumns& names = settings().config.columns;
     std::string written = literal(names.retry_at) + ", " + literal(names.retry_count) + ", " + literal(names.sent_at);
-    written += table().settings().columns.keeps_errors() ? ", " + literal(names.last_error) : "";
-    written += table().settings().columns.keeps_failed_at() ? ", " + literal(names.failed_at) : "";
+    written += keeps_errors(table().settings().columns) ? ", " + literal(names.last_error) : "";
+    written += keeps_failed_at(table().settings().columns) ? ", " + literal(names.failed_at) : "";
     SLUICE_TRY(answer, ask(connection, deadline, kRights, {written}));
     const Cells& row = answer->rows.front();
     const std::string user = "user " + row[2].value_or("");
@@ -562,7 +562,7 @@ class PostgresServer final : public SqlServer {
                       "read") +
           mend);
     }
-    if (!helpers->trigger && !settings().connect.side_table) {
+    if (!helpers->trigger && !settings().config.side_table) {
       found.remark(found.table() +
                    " has no trigger that tells of new rows: they are looked for, once a second while none come" + mend);
     }

@@ -19,7 +19,7 @@ Error statement_error(std::string_view sqlstate, std::string text);
 /// A session with a PostgreSQL server, with what the settings say of TLS, the user and the way there. Errors show
 /// nothing of the password. `preamble`: a statement that each request begins with, in one transaction with it; for a
 /// connection that leads to a pool, where the next request may be another server process's.
-Result<std::unique_ptr<SqlConnection>> connect(const ConnectSettings& settings, const std::string& preamble,
+Result<std::unique_ptr<SqlConnection>> connect(const Settings& settings, const std::string& preamble,
                                                Deadline deadline);
 
 }  // namespace sluice::queue::outbox::postgres

@@ -108,14 +108,14 @@ void Inspection::column(const char* key, const std::string& name, const ColumnTy
 }
 
 void Inspection::columns(const std::map<std::string, std::string>& types, const ColumnTypes& expected) {
-  const Columns& names = sql_.settings().columns;
+  const config::OutboxColumns& names = sql_.settings().columns;
   if (names.last_error.empty()) {
     remark(table_ +
            " has no column for 'last_error': why rows failed stands in the log alone; `sluice outbox ddl` "
            "has one");
   }
-  column("id", names.id, names.text_ids() ? expected.text_id : expected.id, types);
-  if (names.text_ids()) {
+  column("id", names.id, has_text_ids(names) ? expected.text_id : expected.id, types);
+  if (has_text_ids(names)) {
     ColumnTypes::Kind order{expected.time.types, "a number or a time"};
     order.types.insert(order.types.end(), expected.count.types.begin(), expected.count.types.end());
     column("order_by", names.order_by, order, types);
@@ -130,7 +130,7 @@ void Inspection::columns(const std::map<std::string, std::string>& types, const 
   column("created_at", names.created_at, expected.time, types);
   column("last_error", names.last_error, expected.reason, types);
   column("failed_at", names.failed_at, expected.time, types);
-  for (const std::string& other : names.attributes) {
+  for (const std::string& other : sql_.settings().attributes) {
     if (!types.contains(other)) {
       fatal(ErrorCode::invalid,
             table_ + " has no column " + sql_.name(other) + ", which 'attributes' in [outbox.NAME] names");
@@ -178,7 +178,7 @@ constexpr int kListRounds = 3;
 /// index tells in their order. True: there are as many as asked for, or more.
 Result<bool> narrow(const SqlTable& table, SqlConnection& connection, std::string& where, std::size_t limit,
                     bool newest_first, Deadline deadline) {
-  if (!table.dialect().sorts_all || !table.settings().columns.text_ids()) {
+  if (!table.dialect().sorts_all || !has_text_ids(table.settings().columns)) {
     return false;
   }
   SLUICE_TRY(ends, connection.run(table.sql("SELECT COUNT(*), @1(place) FROM (SELECT @PLACE_CELL AS place FROM @TABLE "
@@ -313,7 +313,7 @@ class SqlAdminSession final : public AdminSession {
   Result<SourceId> source_id(Deadline deadline) override { return server_.source_id(*connection_, deadline); }
   Result<std::optional<std::string>> holder_of(const LockSpace& space, std::uint32_t bucket,
                                                Deadline deadline) override {
-    if (server_.settings().connect.side_table) {
+    if (server_.settings().config.side_table) {
       return std::optional<std::string>();
     }
     SLUICE_TRY(holder, server_.holder_of(*connection_, space, bucket, deadline));
@@ -322,7 +322,7 @@ class SqlAdminSession final : public AdminSession {
     }
     const Cells& cells = holder->rows.front();
     const std::string application = cells[2].value_or("");
-    constexpr std::string_view kHost = ConnectSettings::kApplication;
+    constexpr std::string_view kHost = Settings::kApplication;
     return std::optional(application.starts_with(kHost)
                              ? "host " + application.substr(kHost.size())
                              : "the server's session " + *cells[0] + (cells[1] ? " from " + *cells[1] : std::string()));
@@ -377,7 +377,7 @@ class SqlAdminSession final : public AdminSession {
                        .waiting = rows_of(cells[1]),
                        .dead = rows_of(cells[2]),
                        .excluded = rows_of(cells[5])};
-    if (cells[3] && !table_.settings().columns.text_ids()) {
+    if (cells[3] && !has_text_ids(table_.settings().columns)) {
       counts.oldest_id = number_of(cells[3]);
     }
     if (cells[4]) {
@@ -390,7 +390,7 @@ class SqlAdminSession final : public AdminSession {
     if (request.details) {
       SLUICE_PASS_ON(count_by("@TYPE", pending, counts.by_type, deadline));
     }
-    if (request.details && table_.settings().columns.keeps_errors()) {
+    if (request.details && keeps_errors(table_.settings().columns)) {
       const std::string begin = table_.sql("LEFT(@LAST_ERROR, @1)", {kErrorLetters});
       SLUICE_PASS_ON(count_by(begin, table_.sql("@LAST_ERROR IS NOT NULL"), counts.by_error, deadline));
     }
@@ -654,7 +654,7 @@ Result<std::unique_ptr<SqlConnection>> SqlServer::open(Use use, Deadline deadlin
   if (there->empty()) {
     return connection;  // it may be made meanwhile
   }
-  TableSettings settings = settings_.table;
+  config::OutboxConfig settings = settings_.config;
   const auto use_if = [&there](std::string& name, const std::string& usual, const ColumnTypes::Kind& kind) {
     const auto found = there->find(name);
     if (name == usual && (found == there->end() || !kind.has(found->second))) {
@@ -675,11 +675,11 @@ Result<std::unique_ptr<SqlConnection>> SqlServer::open(Use use, Deadline deadlin
 
 Result<std::unique_ptr<LockSession>> SqlServer::open_locks(Deadline deadline) {
   SLUICE_TRY(connection, open(Use::locks, deadline));
-  if (!settings_.connect.side_table) {
+  if (!settings_.config.side_table) {
     return locks_on(*std::move(connection));
   }
   return make_lease_locks(std::make_unique<SqlLeaseBook>(*this, *std::move(connection)), settings_,
-                          default_beat(settings_.connect.lease), clock_, random_);
+                          default_beat(settings_.config.lease), clock_, random_);
 }
 
 Result<std::unique_ptr<ReadSession>> SqlServer::open_reader(Deadline deadline) {
@@ -693,9 +693,9 @@ Result<std::unique_ptr<AdminSession>> SqlServer::open_admin(Deadline deadline) {
 }
 
 std::string SqlServer::ddl(bool in_use) const {
-  const SqlTable table(settings_.table, this->table().dialect());
+  const SqlTable table(settings_.config, this->table().dialect());
   const SqlDialect& dialect = table.dialect();
-  const Columns& names = settings_.table.columns;
+  const config::OutboxColumns& names = settings_.config.columns;
   std::string further;
   const std::set<std::string> own{names.id,       names.aggregate_type, names.aggregate_id, names.event,
                                   names.payload,  names.retry_at,       names.retry_count,  names.sent_at,
@@ -718,17 +718,17 @@ std::string SqlServer::ddl(bool in_use) const {
   }
   add(names.last_error, dialect.reason_type);
   add(names.failed_at, dialect.time_type);
-  for (const std::string& other : names.attributes) {
+  for (const std::string& other : settings_.config.attributes) {
     if (!own.contains(other)) {
       add(other, dialect.attribute_type);
     }
   }
-  const std::string& name = settings_.table.table;
+  const std::string& name = settings_.config.table;
   return table.sql(in_use ? dialect.in_use_ddl : dialect.ddl,
-                   {settings_.name, further, names.text_ids() ? dialect.text_id_type : dialect.id_type}) +
+                   {settings_.name, further, has_text_ids(names) ? dialect.text_id_type : dialect.id_type}) +
          table.sql(dialect.helper_ddl,
                    {table.name(name + "_pending"), table.name(name + "_groups"), in_use ? dialect.concurrently : ""}) +
-         (settings_.connect.side_table ? table.sql(dialect.side_ddl) : std::string());
+         (settings_.config.side_table ? table.sql(dialect.side_ddl) : std::string());
 }
 
 }  // namespace sluice::queue::outbox

@@ -136,10 +136,10 @@ struct ReadRow {
 class SqlTable {
  public:
   /// `types`: of the columns that there are, as far as they are known.
-  SqlTable(const TableSettings& settings, const SqlDialect& dialect,
+  SqlTable(const config::OutboxConfig& settings, const SqlDialect& dialect,
            const std::map<std::string, std::string>& types = {});
 
-  const TableSettings& settings() const { return settings_; }
+  const config::OutboxConfig& settings() const { return settings_; }
   const SqlDialect& dialect() const { return dialect_; }
   /// The pattern with its words, and with `values` for @1, @2 and so on.
   std::string sql(std::string_view pattern, std::initializer_list<std::string> values = {}) const;
@@ -203,7 +203,7 @@ class SqlTable {
   std::string chosen_by(const Selection& filter) const;
   void read_common(Cells& cells, Row& row) const;
 
-  const TableSettings settings_;
+  const config::OutboxConfig settings_;
   const SqlDialect& dialect_;
   bool order_is_time_ = false;
   bool id_is_bytes_ = false;
@@ -239,7 +239,7 @@ class SqlServer : public Database {
   /// `clock` and `random` outlive it.
   SqlServer(Settings settings, const SqlDialect& dialect, const ColumnTypes& types, const Clock& clock, Random& random)
       : settings_(std::move(settings)), types_(types), clock_(clock), random_(random) {
-    tables_.push_back(std::make_unique<SqlTable>(settings_.table, dialect));
+    tables_.push_back(std::make_unique<SqlTable>(settings_.config, dialect));
     table_ = tables_.back().get();
   }
 

@@ -41,10 +41,10 @@ std::string micros_of(Duration span) {
   return std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(span).count());
 }
 
-SqlTable::SqlTable(const TableSettings& settings, const SqlDialect& dialect,
+SqlTable::SqlTable(const config::OutboxConfig& settings, const SqlDialect& dialect,
                    const std::map<std::string, std::string>& types)
     : settings_(settings), dialect_(dialect) {
-  const Columns& names = settings_.columns;
+  const config::OutboxColumns& names = settings_.columns;
   const auto is = [&types](const std::string& name, const char* part) {
     const auto type = types.find(name);
     return type != types.end() && type->second.find(part) != std::string::npos;
@@ -57,7 +57,7 @@ SqlTable::SqlTable(const TableSettings& settings, const SqlDialect& dialect,
             {"SIDE", schema + name(settings_.table + "_sluice")},
             {"SOURCE", schema + name(settings_.table + "_source")},
             {"ID", name(names.id)},
-            {"PLACE", name(names.text_ids() ? names.order_by : names.id)},
+            {"PLACE", name(has_text_ids(names) ? names.order_by : names.id)},
             {"TYPE", name(names.aggregate_type)},
             {"GROUP", name(names.aggregate_id)},
             {"EVENT", name(names.event)},
@@ -66,8 +66,8 @@ SqlTable::SqlTable(const TableSettings& settings, const SqlDialect& dialect,
             {"RETRY_COUNT", name(names.retry_count)},
             {"SENT_AT", name(names.sent_at)},
             {"CREATED_AT", names.created_at.empty() ? "NULL" : name(names.created_at)},
-            {"LAST_ERROR", settings_.columns.keeps_errors() ? name(names.last_error) : "NULL"},
-            {"FAILED_AT", settings_.columns.keeps_failed_at() ? name(names.failed_at) : "NULL"},
+            {"LAST_ERROR", keeps_errors(settings_.columns) ? name(names.last_error) : "NULL"},
+            {"FAILED_AT", keeps_failed_at(settings_.columns) ? name(names.failed_at) : "NULL"},
             {"BUCKETS", std::to_string(settings_.buckets)},
             {"LIMIT", std::to_string(settings_.retry_limit)},
             {"NOW", dialect.now},
@@ -78,18 +78,18 @@ SqlTable::SqlTable(const TableSettings& settings, const SqlDialect& dialect,
   words_["ID_NAME"] = dialect_.text(names.id);
   words_["OF_TABLE"] = sql(dialect_.of_table);
   words_["LAST_ERROR_TEXT"] = dialect_.text(names.last_error);
-  words_["UNSENT"] = settings_.resend_sent ? "TRUE" : sql("@SENT_AT IS NULL");
+  words_["UNSENT"] = settings_.compat ? "TRUE" : sql("@SENT_AT IS NULL");
   words_["TRIES"] = sql("COALESCE(@RETRY_COUNT, 0)");
   words_["DEAD"] = sql("(@TRIES >= @LIMIT)");
   words_["WAITS"] = sql("COALESCE(@RETRY_AT > @NOW, FALSE)");
   words_["UNGROUPED"] = sql("(LENGTH(COALESCE(@GROUP, '')) = 0)");
   words_["ID_TEXT"] = sql(id_is_bytes_ ? dialect.hex_text : dialect.as_text, {words_["ID"]});
-  words_["ID_CELL"] = words_[names.text_ids() ? "ID_TEXT" : "ID"];
+  words_["ID_CELL"] = words_[has_text_ids(names) ? "ID_TEXT" : "ID"];
   words_["ID_ORDER"] = sql(dialect.id_order, {words_["ID_TEXT"]});
   words_["PLACE_CELL"] = order_is_time_ ? sql(dialect.micros, {words_["EPOCH"], words_["PLACE"]}) : words_["PLACE"];
-  words_["BUCKET"] = sql(
-      dialect.bucket,
-      {sql(names.text_ids() ? dialect.text_bucket : "((@ID % @BUCKETS + @BUCKETS) % @BUCKETS)", {words_["ID_TEXT"]})});
+  words_["BUCKET"] =
+      sql(dialect.bucket, {sql(has_text_ids(names) ? dialect.text_bucket : "((@ID % @BUCKETS + @BUCKETS) % @BUCKETS)",
+                               {words_["ID_TEXT"]})});
   words_["BYTES"] = sql(dialect.payload_bytes);
   words_["PAYLOAD_TEXT"] = sql(dialect.as_text, {words_["PAYLOAD"]});
   words_["EXACT_TYPE"] = sql(dialect.exact, {words_["TYPE"]});
@@ -133,10 +133,10 @@ std::string SqlTable::columns(const std::string& payload) const {
       sql("@PLACE_CELL, @4, @TYPE, @GROUP, @EVENT, @RETRY_COUNT, @1, @BUCKET, @2, "
           "CASE WHEN @PAYLOAD IS NULL THEN NULL ELSE @BYTES END, @3",
           {sql(dialect_.micros, {sql("@NOW"), sql("@RETRY_AT")}), created, payload,
-           settings_.columns.text_ids() ? sql("@ID_ORDER") : "NULL"});
+           has_text_ids(settings_.columns) ? sql("@ID_ORDER") : "NULL"});
   // A name of its own each, or ORDER BY would take a text for the column of that name.
   std::size_t number = 0;
-  for (const std::string& attribute : settings_.columns.attributes) {
+  for (const std::string& attribute : settings_.attributes) {
     list += ", " + sql(dialect_.as_text, {name(attribute)}) + " AS sluice_attribute" + std::to_string(++number);
   }
   return list;
@@ -147,7 +147,7 @@ std::string SqlTable::row_columns() const {
 }
 
 void SqlTable::read_common(Cells& cells, Row& row) const {
-  const Columns& names = settings_.columns;
+  const config::OutboxColumns& names = settings_.columns;
   if (!cells[kType]) {
     row.unreadable = names.aggregate_type + " is NULL";
   } else if (!cells[kEvent]) {
@@ -158,7 +158,7 @@ void SqlTable::read_common(Cells& cells, Row& row) const {
   }
   row.id = number_of(cells[kId]);
   row.text = text_of(std::move(cells[kText]));
-  if (names.text_ids() && row.text.empty()) {
+  if (has_text_ids(names) && row.text.empty()) {
     row.unreadable = names.id + " is empty";
   }
   row.group = {text_of(std::move(cells[kType])), text_of(std::move(cells[kGroup]))};
@@ -172,9 +172,9 @@ void SqlTable::read_common(Cells& cells, Row& row) const {
   }
   row.bucket = count_of(cells[kBucketCell]);
   row.created_at = time_of(cells[kCreated]);
-  for (std::size_t i = 0; i < names.attributes.size(); ++i) {
+  for (std::size_t i = 0; i < settings_.attributes.size(); ++i) {
     if (Cell& cell = cells[kAttributes + i]) {
-      row.attributes.emplace(names.attributes[i], *std::move(cell));
+      row.attributes.emplace(settings_.attributes[i], *std::move(cell));
     }
   }
 }
@@ -192,13 +192,13 @@ std::string SqlTable::stored_columns(bool payload) const {
   const auto since_epoch = [this](const char* column) { return sql(dialect_.micros, {sql("@EPOCH"), sql(column)}); };
   return columns(sql(payload ? "@PAYLOAD_TEXT" : "NULL")) + ", " + since_epoch("@RETRY_AT") + ", " +
          since_epoch("@SENT_AT") + ", " + sql(dialect_.as_text, {sql("@LAST_ERROR")}) + ", " +
-         (settings_.columns.keeps_failed_at() ? since_epoch("@FAILED_AT") : "NULL");
+         (keeps_failed_at(settings_.columns) ? since_epoch("@FAILED_AT") : "NULL");
 }
 
 StoredRow SqlTable::read_stored(Cells&& cells) const {
   StoredRow stored;
   read_common(cells, stored.row);
-  const std::size_t further = kAttributes + settings_.columns.attributes.size();
+  const std::size_t further = kAttributes + settings_.attributes.size();
   stored.retry_at = time_of(cells[further]);
   stored.sent_at = time_of(cells[further + 1]);
   stored.last_error = text_of(std::move(cells[further + 2]));
@@ -266,9 +266,9 @@ std::vector<SqlTable::Assignment> SqlTable::assignments(const RowEdit& edit) con
   assign("@SENT_AT", edit.sent ? RowEdit::Value::set : RowEdit::Value::keep, sql("@NOW"));
   assign("@RETRY_COUNT", edit.tries, edit.at_least ? sql("GREATEST(@TRIES, @1)", {retries}) : retries);
   assign("@RETRY_AT", edit.due, from_now(edit.after));
-  assign("@LAST_ERROR", settings_.columns.keeps_errors() ? edit.reason : RowEdit::Value::keep,
+  assign("@LAST_ERROR", keeps_errors(settings_.columns) ? edit.reason : RowEdit::Value::keep,
          sql(dialect_.fitted, {dialect_.text(edit.error)}));
-  assign("@FAILED_AT", settings_.columns.keeps_failed_at() ? edit.failed() : RowEdit::Value::keep, sql("@NOW"));
+  assign("@FAILED_AT", keeps_failed_at(settings_.columns) ? edit.failed() : RowEdit::Value::keep, sql("@NOW"));
   return list;
 }
 
@@ -324,16 +324,16 @@ std::string SqlTable::markable(std::span<const RowEdit> marks, const char* wante
 }
 
 std::string SqlTable::id(const RowKey& key) const {
-  return settings_.columns.text_ids() ? dialect_.text_id(key.text, id_is_bytes_) : std::to_string(key.id);
+  return has_text_ids(settings_.columns) ? dialect_.text_id(key.text, id_is_bytes_) : std::to_string(key.id);
 }
 
 RowKey SqlTable::key(Cell&& cell) const {
-  return settings_.columns.text_ids() ? RowKey{.text = text_of(std::move(cell))} : RowKey{.id = number_of(cell)};
+  return has_text_ids(settings_.columns) ? RowKey{.text = text_of(std::move(cell))} : RowKey{.id = number_of(cell)};
 }
 
 std::string SqlTable::beyond(const RowKey& key, bool before) const {
   const std::string number = std::to_string(key.id);
-  if (!settings_.columns.text_ids()) {
+  if (!has_text_ids(settings_.columns)) {
     return sql(before ? "@ID < @1" : "@ID > @1", {number});
   }
   const std::string place = order_is_time_ ? sql(dialect_.later, {words_.at("EPOCH"), number}) : number;
@@ -345,7 +345,7 @@ std::string SqlTable::beyond(const RowKey& key, bool before) const {
 
 std::string SqlTable::order(bool newest_first) const {
   const std::string way = newest_first ? " DESC" : "";
-  return sql("@PLACE") + way + (settings_.columns.text_ids() ? sql(", @ID_ORDER") + way : "");
+  return sql("@PLACE") + way + (has_text_ids(settings_.columns) ? sql(", @ID_ORDER") + way : "");
 }
 
 std::string SqlTable::from_now(Duration span) const { return sql(dialect_.later, {sql("@NOW"), micros_of(span)}); }
