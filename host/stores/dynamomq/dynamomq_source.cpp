@@ -53,14 +53,11 @@ dynamo::QueryRequest query_of(const table::QueueTable& place, Half half, const S
 }
 
 /// `before` is the record as it was claimed, or as it was read afterwards.
-Delivery delivery_of(const dynamo::Item& item, const Candidate& before, SteadyTime leased_until,
-                     table::FailureMemory& failures) {
+Delivery delivery_of(const dynamo::Item& item, const Candidate& before, SteadyTime leased_until) {
   StoredMessage record = decode_record(item);
   Delivery delivery;
   delivery.suspect = (record.marks & core::kSuspect) != 0;  // a claim of a suspect leaves the mark, and only that one
-  delivery.receipt = {before.id, record.version,
-                      make_locator(record.message.attempt, record.marks != 0, before.sort_key)};
-  failures.note(delivery.receipt, record.failure);
+  delivery.receipt = {before.id, record.version, make_locator(before.sort_key)};
   delivery.leased_until = leased_until;
   delivery.invisible_until = record.invisible_until.value_or(WallTime{});
   delivery.message = std::move(record.message);
@@ -280,7 +277,7 @@ class Claimer {
 
   /// `before` is the record as it was claimed, or as it was read afterwards.
   void hand_out(const dynamo::Item& item, const Candidate& before, SteadyTime leased_until, Attempt& result) {
-    result.deliveries.push_back(delivery_of(item, before, leased_until, state_.failures));
+    result.deliveries.push_back(delivery_of(item, before, leased_until));
     backlog_.claimed(Candidate::of(item));
   }
 
@@ -381,7 +378,7 @@ class CompletionWriter {
     for (const auto& completion : completions) {
       receipts.push_back(&completion.receipt);
     }
-    find_sent_times(receipts, deadline);
+    find_held(receipts, deadline);
     const auto write = [&](std::size_t i, std::int64_t version, bool with_failure) {
       return end(completions[i], i, version, now, with_failure);
     };
@@ -395,7 +392,12 @@ class CompletionWriter {
     results.reserve(completions.size());
     for (std::size_t i = 0; i < completions.size(); ++i) {
       results.push_back(writer_.result_of(writes[i]));
-      note_in_backlog(completions[i], writes[i].version(), now, results[i].status);
+      if (results[i].status == SettleStatus::applied) {
+        const core::StateChange change = core::end(completions[i], held_[i].state, now);
+        state_.backlog.written(*receipts[i], writes[i].version(), change, parts_.clock.wall_now());
+      } else if (results[i].status == SettleStatus::lost) {
+        state_.backlog.forget_receipt(*receipts[i]);
+      }
     }
     return results;
   }
@@ -410,7 +412,7 @@ class CompletionWriter {
     for (const auto& receipt : receipts) {
       all.push_back(&receipt);
     }
-    find_sent_times(all, deadline);
+    find_held(all, deadline);
     const auto write = [&](std::size_t i, std::int64_t version, bool) {
       return update(receipts[i], i, version, now.wall, attributes_of(core::extension(invisible_until)));
     };
@@ -426,14 +428,27 @@ class CompletionWriter {
   }
 
  private:
+  /// What is known of the message of a receipt.
+  struct Held {
+    /// As it is spelt; empty where the id is a later message's by now, and so no time at all; nothing: the version
+    /// alone has to do.
+    std::optional<std::string> sent_at;
+    core::MessageState state;
+    std::optional<SettleResult> unread;  ///< why nobody knows
+  };
+
+  static Held held_by(const Receipt& receipt, const Candidate& record) {
+    return {may_be_of(receipt, record.sort_key) ? record.sort_key : std::string(), record.state, {}};
+  }
+
   // The claims of this store are remembered. Of those that another one made, and hands its receipts on, the records
   // tell.
-  void find_sent_times(const std::vector<const Receipt*>& receipts, Deadline deadline) {
+  void find_held(const std::vector<const Receipt*>& receipts, Deadline deadline) {
     std::vector<std::string> unknown;
-    unread_.resize(receipts.size());
     for (const Receipt* receipt : receipts) {
-      const auto& sent_at = sent_times_.emplace_back(state_.backlog.sent_at_of(*receipt));
-      if (!sent_at && has_fingerprint(*receipt)) {
+      const auto lease = state_.backlog.lease_of(*receipt);
+      held_.push_back(lease ? held_by(*receipt, *lease) : Held());
+      if (!lease) {
         unknown.push_back(receipt->id);
       }
     }
@@ -442,24 +457,23 @@ class CompletionWriter {
     }
     const auto records = read_records(parts_, place_, unknown, deadline);
     for (std::size_t i = 0; i < receipts.size(); ++i) {
-      if (sent_times_[i] || !has_fingerprint(*receipts[i])) {
+      if (held_[i].sent_at) {
         continue;
       }
       if (!records && SLUICE_GUARD(settle_fence_sent_at)) {
         // Without the time, a message that was sent again could be taken for this one.
-        unread_[i] = SettleResult{SettleStatus::failed, table::store_error(place_, records.error())};
+        held_[i].unread = SettleResult{SettleStatus::failed, table::store_error(place_, records.error())};
       } else if (!records) {
         continue;
       } else if (const auto found = records->find(receipts[i]->id); found != records->end()) {
-        const std::string sort_key = Candidate::of(found->second).sort_key;
-        sent_times_[i] = may_be_of(*receipts[i], sort_key) ? sort_key : std::string();
+        held_[i] = held_by(*receipts[i], Candidate::of(found->second));
       }
     }
   }
 
   /// The record as the receipt has it, of that version.
   table::Expected expected(const Receipt& receipt, std::size_t index, std::int64_t version) const {
-    return {receipt.id, table::VersionMark::number_of(version), half_, {}, sent_times_[index]};
+    return {receipt.id, table::VersionMark::number_of(version), half_, {}, held_[index].sent_at};
   }
 
   /// `room`: so many bytes more are left for the writes that follow.
@@ -470,30 +484,26 @@ class CompletionWriter {
     write.receipt = &receipt;
     write.nonce = room > 0 ? parts_.nonces.padded(room) : parts_.nonces.next();
     write.record = update_of(place_.table, expected(receipt, index, version), {write.nonce, now}, change);
-    write.decided = unread_[index];
+    write.decided = held_[index].unread;
     return write;
-  }
-
-  /// As far as it decides about the end of the delivery.
-  core::MessageState held(const Receipt& receipt) const {
-    return {.half = half_, .receives = receive_count_of(receipt), .failure = state_.failures.of(receipt)};
   }
 
   table::DeliveryWrite end(const Completion& completion, std::size_t index, std::int64_t version, WallTime now,
                            bool with_failure) {
     const Receipt& receipt = completion.receipt;
+    const core::MessageState& state = held_[index].state;
     table::DeliveryWrite write;
     if (completion.action == CompletionAction::remove) {
       write.index = index;
       write.receipt = &receipt;
       write.record = removal_of(place_.table, expected(receipt, index, version));
-      write.decided = unread_[index];
+      write.decided = held_[index].unread;
     } else {
-      core::StateChange change = core::end(completion, held(receipt), now);
+      core::StateChange change = core::end(completion, state, now);
       if (!with_failure) {
         change.failure.reset();
       }
-      write = update(receipt, index, version, now, attributes_of(change, {.marks = is_marked(receipt)}),
+      write = update(receipt, index, version, now, attributes_of(change, {.marks = state.marks != 0}),
                      completion.action == CompletionAction::keep ? kClaimBytes : 0);
       write.has_failure = change.failure.has_value();
     }
@@ -501,28 +511,12 @@ class CompletionWriter {
     return write;
   }
 
-  // Of what has failed or was refused the lease stands until it runs out.
-  void note_in_backlog(const Completion& completion, std::int64_t version, WallTime now, SettleStatus status) {
-    const Receipt& receipt = completion.receipt;
-    const bool applied = status == SettleStatus::applied;
-    if (status == SettleStatus::lost) {
-      state_.backlog.forget_receipt(receipt);
-    } else if (applied) {
-      state_.backlog.written(receipt, version, core::end(completion, held(receipt), now), parts_.clock.wall_now());
-    }
-    if (status == SettleStatus::lost || (applied && completion.action != CompletionAction::keep)) {
-      state_.failures.forget(receipt);
-    }
-  }
-
   table::StoreParts parts_;
   Half half_;
   HalfState& state_;
   const table::QueueTable& place_;
   table::DeliveryWriter writer_;
-  // Of each receipt of the call.
-  std::vector<std::optional<std::string>> sent_times_;  // nothing: the version alone has to do
-  std::vector<std::optional<SettleResult>> unread_;     // why that could not be found out
+  std::vector<Held> held_;  // of each receipt of the call
 };
 
 /// The source of one queue half. Each delivery has a lease of its own; suspects are known by what their records say of

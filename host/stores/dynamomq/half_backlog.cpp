@@ -377,13 +377,10 @@ void HalfBacklog::disown(const Candidate& record, const std::string& nonce) {
   scanner_.expect(record.sort_key, record.due_at());
 }
 
-std::optional<std::string> HalfBacklog::sent_at_of(const Receipt& receipt) const {
+std::optional<Candidate> HalfBacklog::lease_of(const Receipt& receipt) const {
   const MutexLock lock(mutex_);
   const Candidate* lease = leases_.find(receipt.id);
-  if (lease == nullptr || lease->version.number != receipt.version) {
-    return std::nullopt;
-  }
-  return may_be_of(receipt, lease->sort_key) ? lease->sort_key : std::string();
+  return lease != nullptr && lease->version.number == receipt.version ? std::optional(*lease) : std::nullopt;
 }
 
 void HalfBacklog::written(const Receipt& receipt, std::int64_t version, const core::StateChange& change, WallTime now) {

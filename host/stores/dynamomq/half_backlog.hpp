@@ -193,9 +193,8 @@ class HalfBacklog {
 
   // What became of claims.
 
-  /// When the message of this receipt was sent, as it is spelt; empty where the id is a later message's by now, and so
-  /// no time at all; nothing where the backlog does not know the claim any more.
-  std::optional<std::string> sent_at_of(const Receipt& receipt) const;
+  /// The record as this receipt has it; nothing where the backlog does not know the claim any more.
+  std::optional<Candidate> lease_of(const Receipt& receipt) const;
   /// A write about the message of this receipt has left that version of its record.
   void written(const Receipt& receipt, std::int64_t version, const core::StateChange& change, WallTime now);
   /// Nothing that is known of that message holds any more.

@@ -87,7 +87,6 @@ struct HalfState {
   UnresolvedClaims claims;
   table::DoubtfulWrites doubts;
   BodySizes sizes;
-  table::FailureMemory failures;
   table::OpenTransactions transactions;
 };
 

@@ -39,10 +39,8 @@ using dynamo::Item;
 using dynamo::text_of;
 using dynamo::whole_number;
 
-// From the lowest bit on: the count, whether it is marked, the fingerprint.
-constexpr unsigned kCountBits = 31;
-constexpr std::uint64_t kMarkedBit = std::uint64_t{1} << kCountBits;
-constexpr unsigned kFingerprintShift = kCountBits + 1;
+// What lies below it was of use to earlier versions.
+constexpr unsigned kFingerprintShift = 32;
 
 // 31 bits, so that a locator is not negative, and never zero.
 std::uint64_t fingerprint_of(std::string_view sort_key) { return (table::stable_hash(sort_key) & 0x7fffffffU) | 1U; }
@@ -155,24 +153,13 @@ Candidate Candidate::of(const Item& item) {
   return candidate;
 }
 
-std::int64_t make_locator(std::uint32_t receive_count, bool marked, std::string_view sort_key) {
-  const std::uint64_t count = std::min<std::uint64_t>(receive_count, kMarkedBit - 1);
-  return static_cast<std::int64_t>(fingerprint_of(sort_key) << kFingerprintShift | (marked ? kMarkedBit : 0) | count);
-}
-
-std::uint32_t receive_count_of(const Receipt& receipt) {
-  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(receipt.locator) & (kMarkedBit - 1));
-}
-
-bool is_marked(const Receipt& receipt) { return (static_cast<std::uint64_t>(receipt.locator) & kMarkedBit) != 0; }
-
-bool has_fingerprint(const Receipt& receipt) {
-  return static_cast<std::uint64_t>(receipt.locator) >> kFingerprintShift != 0;
+std::int64_t make_locator(std::string_view sort_key) {
+  return static_cast<std::int64_t>(fingerprint_of(sort_key) << kFingerprintShift);
 }
 
 bool may_be_of(const Receipt& receipt, std::string_view sort_key) {
-  return !has_fingerprint(receipt) ||
-         static_cast<std::uint64_t>(receipt.locator) >> kFingerprintShift == fingerprint_of(sort_key);
+  const std::uint64_t fingerprint = static_cast<std::uint64_t>(receipt.locator) >> kFingerprintShift;
+  return fingerprint == 0 || fingerprint == fingerprint_of(sort_key);
 }
 
 std::string stored_time(const std::optional<WallTime>& time) { return time ? format_timestamp(*time) : std::string(); }

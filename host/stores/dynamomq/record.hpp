@@ -61,14 +61,9 @@ struct Candidate {
   WallTime due_at() const { return std::max(state.sent_at, state.hidden_until.value_or(state.sent_at)); }
 };
 
-/// A receipt's locator: the receive count, so that a release can give the attempt back without reading; whether the
-/// record has marks; and a fingerprint of `sent_at` as it is spelt, which tells the message from a later
-/// one of the same id.
-std::int64_t make_locator(std::uint32_t receive_count, bool marked, std::string_view sort_key);
-std::uint32_t receive_count_of(const Receipt& receipt);
-bool is_marked(const Receipt& receipt);
-/// Whether the locator has that fingerprint.
-bool has_fingerprint(const Receipt& receipt);
+/// A receipt's locator: a fingerprint of `sent_at` as it is spelt, which tells the message from a later one of the same
+/// id.
+std::int64_t make_locator(std::string_view sort_key);
 /// Whether the receipt is of a message with that `sent_at`; of one without a fingerprint nobody can tell: true.
 bool may_be_of(const Receipt& receipt, std::string_view sort_key);
 

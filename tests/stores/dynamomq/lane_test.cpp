@@ -4,6 +4,7 @@
 #include "host/stores/core/transitions.hpp"
 #include "host/stores/dynamomq/half_backlog.hpp"
 #include "host/stores/dynamomq/queue_state.hpp"
+#include "host/stores/table/item_values.hpp"
 #include "tests/support/fake_random.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -247,6 +248,22 @@ TEST_F(LaneTest, SuspectsArePassedOverWhereTheyAreNotWanted) {
   EXPECT_THAT(pick(5, false), ElementsAre("b"));
   EXPECT_THAT(pick(5, false), IsEmpty());
   EXPECT_THAT(pick(5), ElementsAre("held"));
+}
+
+TEST_F(LaneTest, ALeaseSaysWhatItsRecordDoesUntilTheDeliveryEnds) {
+  scan({item("a", 1s)});
+  pick(1);
+  dynamo::Item record = item("a", 1s, format_timestamp(now_.wall + 30s), 2);
+  record["received_at"] = format_timestamp(now_.wall);
+  record["sluice_failure"] = table::encode_failure({.error = "first"});
+  lane_.claimed(Candidate::of(record));
+  EXPECT_FALSE(lane_.lease_of({"a", 1}));
+  EXPECT_EQ(lane_.lease_of({"a", 2})->state.failure.error, "first");
+  end("a", CompletionAction::keep);
+  EXPECT_FALSE(lane_.lease_of({"a", 2}));
+  EXPECT_EQ(lane_.lease_of({"a", 3})->state.failure.error, "first") << "it is still at work";
+  lane_.written({"a", 3}, 4, core::end({.action = CompletionAction::retry}, {.receives = 1}, now_.wall), now_.wall);
+  EXPECT_TRUE(lane_.lease_of({"a", 4})->state.failure.empty()) << "it may wait for long, with many others";
 }
 
 TEST_F(LaneTest, TellsWhenTheNextIsDue) {

@@ -222,6 +222,25 @@ TEST_F(Recovery, SettleWithoutItsFenceFails) {
   EXPECT_EQ(settle_one(theirs, CompletionAction::remove).status, SettleStatus::lost);
 }
 
+TEST_F(Recovery, WhoIsHandedAReceiptKnowsWhatItsRecordSays) {
+  const auto fail = [&](const queue::Receipt& receipt, const std::string& error) {
+    const Completion completion{
+        .receipt = receipt, .action = CompletionAction::retry, .failure = {.error = error, .handler = "h"}};
+    return desk().settle(standard(), std::span(&completion, 1), soon()).front().status;
+  };
+  const auto other = make_host("worker-b", 2);
+  ASSERT_EQ(fail(claim_one(), "first"), SettleStatus::applied);
+  clock().advance(1s);
+  ASSERT_EQ(fail(claim(other->desk(), 1).at(0).receipt, "second"), SettleStatus::applied);
+  ASSERT_EQ(get("m0").failure.earlier.size(), 1U);
+  EXPECT_EQ(get("m0").failure.earlier.front().error, "first");
+  clock().advance(1s);
+  const auto third = claim(other->desk(), 1).at(0);
+  EXPECT_EQ(third.message.attempt, 3U);
+  EXPECT_EQ(settle_one(third.receipt, CompletionAction::release).status, SettleStatus::applied);
+  EXPECT_EQ(get("m0").message.attempt, 2U) << "the attempt is given back";
+}
+
 TEST_F(Recovery, RoleThatMayNotDeleteIsToldSoAtOnce) {
   const auto receipt = claim_one();
   host().faults().choose([](const std::string& operation, const std::string& body) {

@@ -16,19 +16,5 @@ TEST(DoubtfulWrites, AreKeptWithinALimit) {
   EXPECT_TRUE(doubts.about(Receipt{"m", 4'999, 0}).empty());
 }
 
-TEST(FailureMemory, IsOfTheLatestClaimWhateverBecomesOfTheReceiptsBeforeIt) {
-  FailureMemory failures;
-  const Receipt before{"m", 2, 0};
-  const Receipt now{"m", 4, 0};
-  failures.note(before, {.error = "first"});
-  failures.note(now, {.error = "second"});
-  failures.forget(before);
-  EXPECT_EQ(failures.of(now).error, "second");
-  EXPECT_EQ(failures.of({"m", 5, 0}).error, "second") << "its lease was extended";
-  EXPECT_TRUE(failures.of(before).empty());
-  failures.forget({"m", 5, 0});
-  EXPECT_TRUE(failures.of(now).empty());
-}
-
 }  // namespace
 }  // namespace sluice::queue::table
