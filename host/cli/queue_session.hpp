@@ -151,7 +151,7 @@ class QueueSession {
   }
 
   /// What the command has spent at DynamoDB; nothing elsewhere.
-  std::optional<runtime::DynamoDbCost> cost() const { return parts_->queues.cost(); }
+  std::optional<cost::Spent> cost() const { return parts_->queues.cost(); }
   const QueuePlace& place() const { return parts_->place; }
   /// The host file's content, or what stands for it without one.
   const config::HostConfig& host() const { return place().host(); }

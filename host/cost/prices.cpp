@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/text/decimal.hpp"
+
 namespace sluice::cost {
 namespace {
 
@@ -57,6 +59,17 @@ LayoutCost of_sqs(double messages, double kib, const Prices& prices) {
 }
 
 }  // namespace
+
+std::string text_of(const Spent& spent, std::uint64_t count, std::string_view noun) {
+  std::string text = fixed_decimal(spent.requests, 0) + " requests, " + fixed_decimal(spent.read_units, 1) + " RCU, " +
+                     fixed_decimal(spent.write_units, 1) + " WCU";
+  if (count > 0) {
+    const Spent each = spent * (1 / static_cast<double>(count));
+    text += " (" + fixed_decimal(each.requests, 3) + ", " + fixed_decimal(each.read_units, 3) + " and " +
+            fixed_decimal(each.write_units, 2) + " a " + std::string(noun) + ")";
+  }
+  return text;
+}
 
 double Prices::of(const Spent& spent) const {
   return (spent.read_units * config_.read_unit + spent.write_units * config_.write_unit) / kMillion;

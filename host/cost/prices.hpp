@@ -22,6 +22,9 @@ struct Spent {
   }
 };
 
+/// "12 requests, 11.5 RCU, 400.0 WCU (0.120, 0.115 and 4.00 a claim)"; the share of each only where there are any.
+std::string text_of(const Spent& spent, std::uint64_t count, std::string_view noun);
+
 /// The same with the messages that were claimed for it, and their size in begun KiB. A value.
 struct Usage {
   Spent spent;

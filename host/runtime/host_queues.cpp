@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <iterator>
 #include <set>
@@ -19,20 +18,6 @@
 #include "host/stores/sqlite/sqlite_store.hpp"
 
 namespace sluice::runtime {
-
-std::string DynamoDbCost::text(std::uint64_t count, std::string_view noun) const {
-  std::array<char, 160> text{};
-  std::snprintf(text.data(), text.size(), "%llu requests, %.1f RCU, %.1f WCU",
-                static_cast<unsigned long long>(requests), read_units, write_units);
-  std::string out = text.data();
-  if (count > 0) {
-    const auto each = static_cast<double>(count);
-    std::snprintf(text.data(), text.size(), " (%.3f, %.3f and %.2f a ", static_cast<double>(requests) / each,
-                  read_units / each, write_units / each);
-    out.append(text.data()).append(noun).append(")");
-  }
-  return out;
-}
 
 namespace {
 
@@ -185,8 +170,9 @@ Result<std::unique_ptr<DynamoDbConnection>> DynamoDbConnection::open(const Optio
 
 void DynamoDbConnection::count(const dynamo::CallRecord& call) {
   const auto queue = queues_.find(call.table);
+  const cost::Spent spent{1, call.capacity.read, call.capacity.write};
   if (book_ != nullptr) {
-    book_->spent(queue == queues_.end() ? call.table : queue->second, {1, call.capacity.read, call.capacity.write});
+    book_->spent(queue == queues_.end() ? call.table : queue->second, spent);
   }
   if (metrics_ != nullptr) {
     metrics_->dynamodb_request({.operation = call.operation,
@@ -198,9 +184,7 @@ void DynamoDbConnection::count(const dynamo::CallRecord& call) {
                                 .throttled = call.error == dynamo::ErrorKind::throttled});
   }
   const MutexLock lock(mutex_);
-  ++cost_.requests;
-  cost_.read_units += call.capacity.read;
-  cost_.write_units += call.capacity.write;
+  cost_ += spent;
 }
 
 std::string host_name(const config::HostConfig& config) {
@@ -439,7 +423,7 @@ std::optional<Error> HostQueues::unknown_to_handlers(const std::string& queue, D
   return known || known.error().code() != ErrorCode::not_found ? std::nullopt : std::optional(std::move(known).error());
 }
 
-std::optional<DynamoDbCost> HostQueues::cost() const {
+std::optional<cost::Spent> HostQueues::cost() const {
   std::vector<const DynamoDbConnection*> connections;
   {
     const MutexLock lock(mutex_);
@@ -449,9 +433,9 @@ std::optional<DynamoDbCost> HostQueues::cost() const {
       }
     }
   }
-  std::optional<DynamoDbCost> sum;
+  std::optional<cost::Spent> sum;
   for (const DynamoDbConnection* connection : connections) {
-    sum = sum.value_or(DynamoDbCost{}) + connection->cost();
+    (sum ? *sum : sum.emplace()) += connection->cost();
   }
   return sum;
 }

@@ -10,20 +10,6 @@
 
 namespace sluice::runtime {
 
-/// What the DynamoDB client has spent. A value.
-struct DynamoDbCost {
-  std::uint64_t requests = 0;
-  double read_units = 0;
-  double write_units = 0;
-
-  friend DynamoDbCost operator+(const DynamoDbCost& left, const DynamoDbCost& right) {
-    return {left.requests + right.requests, left.read_units + right.read_units, left.write_units + right.write_units};
-  }
-
-  /// "12 requests, 11.5 RCU, 400.0 WCU (0.120, 0.115 and 4.00 a claim)"; the share of each only where there are any.
-  std::string text(std::uint64_t count, std::string_view noun) const;
-};
-
 /// A DynamoDB client with all it stands on, which counts what it spends.
 ///
 /// Thread-safe as the client is. Destruction ends what is under way.
@@ -49,7 +35,7 @@ class DynamoDbConnection : boost::noncopyable {
   /// As it was named; empty where an endpoint makes up for it.
   const std::string& region() const { return connection_->region(); }
   /// What all requests so far came to.
-  DynamoDbCost cost() const {
+  cost::Spent cost() const {
     const MutexLock lock(mutex_);
     return cost_;
   }
@@ -65,7 +51,7 @@ class DynamoDbConnection : boost::noncopyable {
   const std::map<std::string, std::string> queues_;
   // Guarded by mutex_.
   mutable Mutex mutex_;
-  DynamoDbCost cost_ SLUICE_GUARDED_BY(mutex_);
+  cost::Spent cost_ SLUICE_GUARDED_BY(mutex_);
 
   // Last: its destruction ends the calls that `count` is told of.
   std::unique_ptr<dynamo::Connection> connection_;
@@ -156,7 +142,7 @@ class HostQueues final : public queue::Queues, public queue::Owners {
   std::optional<Error> unknown_to_handlers(const std::string& queue, Deadline deadline);
 
   /// What all its stores have spent at DynamoDB so far; nothing where none of those that are open is there.
-  std::optional<DynamoDbCost> cost() const;
+  std::optional<cost::Spent> cost() const;
 
  private:
   /// A store with what it stands on.

@@ -23,8 +23,7 @@ constexpr std::size_t kValuesInText = 5;
 /// "12 requests, 3.0 RCU, 40.0 WCU, $0.000025 ($0.0000025 a message)"
 std::string usage_text(const cost::Usage& usage, const cost::Prices& prices) {
   const double money = prices.of(usage.spent);
-  std::string text = fixed_decimal(usage.spent.requests, 0) + " requests, " + fixed_decimal(usage.spent.read_units, 1) +
-                     " RCU, " + fixed_decimal(usage.spent.write_units, 1) + " WCU, " + prices.text(money);
+  std::string text = cost::text_of(usage.spent, 0, {}) + ", " + prices.text(money);
   if (usage.messages > 0) {
     text += " (" + prices.text(money / usage.messages) + " a message)";
   }
@@ -564,7 +563,7 @@ std::string DrainCertificate::text() const {
     out += "; " + name + ": " + sum_text(ledger, false);
   }
   if (dynamodb) {
-    out += "; DynamoDB: " + dynamodb->text(sum.claimed, "claim");
+    out += "; DynamoDB: " + cost::text_of(*dynamodb, sum.claimed, "claim");
   }
   if (cost && !cost->none()) {
     out += "; " + cost->text();
@@ -587,7 +586,7 @@ std::string DrainCertificate::json() const {
     out += ", \"left_behind\": [" + joined(lines) + "]";
   }
   if (dynamodb) {
-    out += ", \"dynamodb\": {\"requests\": " + std::to_string(dynamodb->requests) +
+    out += ", \"dynamodb\": {\"requests\": " + fixed_decimal(dynamodb->requests, 0) +
            ", \"read_units\": " + fixed_decimal(dynamodb->read_units, 1) +
            ", \"write_units\": " + fixed_decimal(dynamodb->write_units, 1) + "}";
   }

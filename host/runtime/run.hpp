@@ -25,7 +25,7 @@ struct DrainCertificate {
   Duration took{};    ///< from the end of claiming to the end of the drain
   bool clean = true;  ///< nothing stranded or left undone for want of rights, and no handler was given up
   std::vector<std::string> left_behind{};  ///< why it is not clean
-  std::optional<DynamoDbCost> dynamodb;
+  std::optional<cost::Spent> dynamodb;
   std::optional<BookedCost> cost;  ///< of which job, and for whom; told where anything was spent
 
   work::LedgerSnapshot total() const {

@@ -68,7 +68,7 @@ TEST(DrainCertificate, SaysWhatDynamoDbCost) {
   DrainCertificate certificate;
   certificate.jobs["a"].claimed = 100;
   certificate.jobs["a"].done = 100;
-  certificate.dynamodb = DynamoDbCost{12, 11.5, 400};
+  certificate.dynamodb = cost::Spent{12, 11.5, 400};
   EXPECT_NE(certificate.text().find("DynamoDB: 12 requests, 11.5 RCU, 400.0 WCU (0.120, 0.115 and 4.00 a claim)"),
             std::string::npos)
       << certificate.text();
@@ -78,7 +78,7 @@ TEST(DrainCertificate, SaysWhatDynamoDbCost) {
 
 TEST(DrainCertificate, SaysWhoSpentItAndForWhom) {
   DrainCertificate certificate;
-  certificate.dynamodb = DynamoDbCost{12, 11.5, 400};
+  certificate.dynamodb = cost::Spent{12, 11.5, 400};
   cost::CostView view;
   view.attribute = "tenant";
   view.rows = {{"orders", std::string(cost::kShared), {{2, 1.5, 0}, 0, 0}, {}},

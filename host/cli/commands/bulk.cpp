@@ -16,7 +16,6 @@
 #include "host/cli/queue_session.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/queue/message.hpp"
-#include "host/runtime/host_queues.hpp"
 
 namespace sluice::cli {
 
@@ -30,8 +29,6 @@ using Fate = operate::BulkOutcome::Fate;
 constexpr std::uint64_t kShownFailures = 10;
 // A run stops when nothing works; these are failures in between.
 constexpr std::size_t kMaxFailures = 10'000;
-// What adding up shares of a request may be off by.
-constexpr double kRounding = 1e-6;
 // Before, a rate is that of a single batch.
 constexpr Duration kFirstRate = std::chrono::milliseconds(500);
 
@@ -366,22 +363,14 @@ class Drive {
     return token.empty() ? "the same command goes on" : "go on with --resume '" + token + "'";
   }
 
-  /// What a dry run has cost, and the run that it stands for would, after what the command itself has cost.
-  runtime::DynamoDbCost would_cost(const runtime::DynamoDbCost& spent) const {
-    const cost::Spent& planned = run_.planned_cost();
-    return {.requests = spent.requests + static_cast<std::uint64_t>(std::ceil(planned.requests - kRounding)),
-            .read_units = spent.read_units + planned.read_units,
-            .write_units = planned.write_units};
-  }
-
   void finish_text() const {
     const bool more = !lists_ && (shown_failures_ > kShownFailures || (dry_run_ && run_.count().done > 0));
     console_.out(summary() + (more ? "; --ids lists them" : "") + "\n");
     if (const auto spent = session_.cost(); dry_run_ && spent) {
-      const runtime::DynamoDbCost would = would_cost(*spent);
-      console_.out("cost: " + std::to_string(would.requests) + " requests, " + fixed_decimal(would.read_units, 1) +
+      const cost::Spent would = with_planned(*spent, run_.planned_cost());
+      console_.out("cost: " + fixed_decimal(would.requests, 0) + " requests, " + fixed_decimal(would.read_units, 1) +
                    " read units, " + fixed_decimal(would.write_units, 1) + " write units; this look has cost " +
-                   std::to_string(spent->requests) + " requests and " + fixed_decimal(spent->read_units, 1) +
+                   fixed_decimal(spent->requests, 0) + " requests and " + fixed_decimal(spent->read_units, 1) +
                    " read units\n");
     }
   }
@@ -407,9 +396,9 @@ class Drive {
     if (!spent) {
       return json.null();
     }
-    const runtime::DynamoDbCost would = would_cost(*spent);
-    put_object(json, "requests", would.requests, "read_units", figure(would.read_units, 1), "write_units",
-               figure(would.write_units, 1), "spent_requests", spent->requests, "spent_read_units",
+    const cost::Spent would = with_planned(*spent, run_.planned_cost());
+    put_object(json, "requests", figure(would.requests, 0), "read_units", figure(would.read_units, 1), "write_units",
+               figure(would.write_units, 1), "spent_requests", figure(spent->requests, 0), "spent_read_units",
                figure(spent->read_units, 1));
   }
 
@@ -548,6 +537,13 @@ std::string BulkProgress::text(std::uint64_t through, SteadyTime now) const {
     text += ", " + time_for(static_cast<double>(*expected_ - through) / per_second) + " left";
   }
   return text;
+}
+
+cost::Spent with_planned(cost::Spent spent, const cost::Spent& planned) {
+  constexpr double kRounding = 1e-6;  // what adding up shares of a request may be off by
+  spent += planned;
+  spent.requests = std::ceil(spent.requests - kRounding);
+  return spent;
 }
 
 std::vector<Flag> choice_flags() { return joined({kIdFlag, kDlqFlag, kAllFlag}, bulk_flags()); }

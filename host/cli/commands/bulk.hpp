@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "host/cli/command.hpp"
+#include "host/cost/prices.hpp"
 #include "host/operate/bulk_run.hpp"
 
 namespace sluice::cli {
@@ -46,6 +47,9 @@ struct BulkOrder {
   bool named_in_any_state = false;  ///< the same of those that are named one by one
   bool shows_message = true;        ///< one that is named alone is shown afterwards
 };
+
+/// What a command has spent, and after it what the run that it only plans would: in whole requests.
+cost::Spent with_planned(cost::Spent spent, const cost::Spent& planned);
 
 /// The flags of a command that takes the plain word ID: --id, --dlq, --all, the filter's, --limit, --dry-run, --ids,
 /// --rate, --force, --yes, --consistent, --resume and --reason.

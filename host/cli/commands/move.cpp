@@ -140,15 +140,13 @@ class MoveRun {
   std::string pace() const {
     std::string text = progress_.text(mover_.count().carried, session_.clock().steady_now());
     if (const auto cost = session_.cost()) {
-      text += ", " + money(cost->read_units, cost->write_units);
+      text += ", " + money(*cost);
     }
     return text;
   }
 
   /// "$0.0123": what so many units cost.
-  std::string money(double read_units, double write_units) const {
-    return prices_.text(prices_.of({0, read_units, write_units}));
-  }
+  std::string money(const cost::Spent& spent) const { return prices_.text(prices_.of(spent)); }
 
   void report() {
     if (console_.shows_json()) {
@@ -161,14 +159,14 @@ class MoveRun {
     }
     if (order_.plan.dry_run) {
       const cost::Spent& would = mover_.planned_cost();
-      console_.out(
-          "cost: " + fixed_decimal(would.write_units, 1) + " write units, " + fixed_decimal(would.read_units, 1) +
-          " read units and about " + fixed_decimal(std::ceil(would.requests), 0) + " requests, " +
-          money(would.read_units, would.write_units) + " (" + prices_.origin() + "); this look has cost " +
-          std::to_string(spent->requests) + " requests and " + fixed_decimal(spent->read_units, 1) + " read units\n");
+      console_.out("cost: " + fixed_decimal(would.write_units, 1) + " write units, " +
+                   fixed_decimal(would.read_units, 1) + " read units and about " +
+                   fixed_decimal(std::ceil(would.requests), 0) + " requests, " + money(would) + " (" +
+                   prices_.origin() + "); this look has cost " + fixed_decimal(spent->requests, 0) + " requests and " +
+                   fixed_decimal(spent->read_units, 1) + " read units\n");
     } else {
-      console_.out("cost: " + spent->text(mover_.count().carried, "message") + ", " +
-                   money(spent->read_units, spent->write_units) + " (" + prices_.origin() + ")\n");
+      console_.out("cost: " + cost::text_of(*spent, mover_.count().carried, "message") + ", " + money(*spent) + " (" +
+                   prices_.origin() + ")\n");
     }
   }
 
@@ -193,11 +191,9 @@ class MoveRun {
     if (!spent) {
       return json.null();
     }
-    const cost::Spent& would = mover_.planned_cost();
-    const double read = spent->read_units + would.read_units;
-    const double written = order_.plan.dry_run ? would.write_units : spent->write_units;
-    put_object(json, "requests", spent->requests + static_cast<std::uint64_t>(std::ceil(would.requests)), "read_units",
-               figure(read, 1), "write_units", figure(written, 1), "price", money(read, written));
+    const cost::Spent all = with_planned(*spent, mover_.planned_cost());
+    put_object(json, "requests", figure(all.requests, 0), "read_units", figure(all.read_units, 1), "write_units",
+               figure(all.write_units, 1), "price", money(all));
   }
 
   Exit exit_of(End end) {

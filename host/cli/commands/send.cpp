@@ -296,7 +296,8 @@ Exit send_lines(const Arguments& arguments, const MessageTemplate& messages, Con
                     *session, messages, console);
   Exit exit = sender.run(STDIN_FILENO);
   if (const auto cost = session->cost()) {
-    console.note("sent " + counted(sender.sent(), "message") + "; DynamoDB: " + cost->text(sender.sent(), "message"));
+    console.note("sent " + counted(sender.sent(), "message") +
+                 "; DynamoDB: " + cost::text_of(*cost, sender.sent(), "message"));
   }
   return exit;
 }

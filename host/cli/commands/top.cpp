@@ -375,7 +375,7 @@ class TopLookout {
       return {};
     }
     const SteadyTime now = session_.clock().steady_now();
-    const runtime::DynamoDbCost before = std::exchange(spent_, *now_spent);
+    const cost::Spent before = std::exchange(spent_, *now_spent);
     const SteadyTime since = std::exchange(spent_at_, now);
     const double seconds = std::chrono::duration<double>(now - since).count();
     if (since == SteadyTime{} || seconds <= 0) {
@@ -391,7 +391,7 @@ class TopLookout {
 
   // Touched only by who looks.
   std::map<std::string, operate::QueueCounter> counters_;
-  runtime::DynamoDbCost spent_{};
+  cost::Spent spent_{};
   SteadyTime spent_at_{};
 
   Mutex mutex_;

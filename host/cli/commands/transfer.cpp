@@ -63,7 +63,7 @@ Exit export_queue(const Arguments& arguments, Console& console) {
   console.end_progress();
   if (const auto cost = session->cost(); cost && console.output_failure() == 0) {
     console.note("exported " + records(exporter.exported()) +
-                 "; DynamoDB: " + cost->text(exporter.exported(), "record"));
+                 "; DynamoDB: " + cost::text_of(*cost, exporter.exported(), "record"));
   } else if (exit.code() == kExitOk && console.error_is_terminal() && !console.output_is_terminal()) {
     console.note("exported " + records(exporter.exported()));
   }
@@ -214,7 +214,7 @@ Exit import_queue(const Arguments& arguments, Console& console) {
   report(run, session->queue(), console);
   if (const auto cost = session->cost()) {
     console.note("imported " + std::to_string(run.counts().imported) +
-                 " records; DynamoDB: " + cost->text(run.counts().imported, "record"));
+                 " records; DynamoDB: " + cost::text_of(*cost, run.counts().imported, "record"));
   }
   return exit;
 }
@@ -371,7 +371,7 @@ class Tail {
                     "--limit N widens the view");
     }
     if (const auto cost = session_.cost(); cost && looks_ == 1) {
-      console_.note("watching " + session_.queue() + "; one look costs " + cost->text(0, "look") +
+      console_.note("watching " + session_.queue() + "; one look costs " + cost::text_of(*cost, 0, "look") +
                     "; --interval and --limit change that");
     }
   }
@@ -406,7 +406,7 @@ Exit tail(const Arguments& arguments, Console& console) {
   Tail watch(*session, std::move(request), console);
   Exit exit = watch.run(*interval);
   if (const auto cost = session->cost(); cost && exit.code() == kExitOk) {
-    console.note(std::to_string(watch.looks()) + " looks; DynamoDB: " + cost->text(watch.looks(), "look"));
+    console.note(std::to_string(watch.looks()) + " looks; DynamoDB: " + cost::text_of(*cost, watch.looks(), "look"));
   }
   return exit;
 }

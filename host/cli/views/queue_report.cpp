@@ -73,7 +73,7 @@ OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue,
     (half == queue::Half::dlq ? report.dlq : report.standard) = std::move(*found);
   }
   if (const auto after = session.cost()) {
-    report.read_units = after->read_units - before.value_or(runtime::DynamoDbCost{}).read_units;
+    report.read_units = after->read_units - before.value_or(cost::Spent{}).read_units;
   }
   return report;
 }
