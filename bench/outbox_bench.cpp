@@ -89,16 +89,7 @@ sluice_handler handler_table() {
 
 class NoMetrics final : public observe::JobMetrics {
  public:
-  void claimed(std::uint64_t) override {}
-  void outcome(std::string_view, std::uint64_t) override {}
-  void handler_time(Duration, std::uint64_t) override {}
-  void settle_failed(std::uint64_t) override {}
-  void effects_refused(std::uint64_t) override {}
-  void lost(std::uint64_t) override {}
-  void claim_failed() override {}
-  void in_flight(std::int64_t) override {}
-  void timed_out(std::uint64_t) override {}
-  void settled(std::string_view, std::uint64_t) override {}
+  void add(const observe::JobCounts&) override {}
   void workers(std::uint64_t, std::uint64_t) override {}
 };
 

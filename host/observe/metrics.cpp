@@ -13,11 +13,11 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <sstream>
 #include <tuple>
 
 #include "host/observe/build_info.hpp"
-#include "host/stores/core/outcomes.hpp"
 
 namespace sluice::observe {
 
@@ -30,15 +30,18 @@ using prometheus::Labels;
 using prometheus::MetricType;
 
 /// What handlers may report, and what a message comes to without one: its attempts are used up, or its key is done.
+constexpr std::size_t kExhausted = queue::core::kOutcomes;
+constexpr std::size_t kDuplicate = kExhausted + 1;
 constexpr auto kOutcomes = [] {
-  std::array<std::string_view, queue::core::kOutcomes + 2> names;
-  const auto rest = std::transform(queue::core::kOutcomeRules.begin(), queue::core::kOutcomeRules.end(), names.begin(),
-                                   [](const queue::core::OutcomeRule& rule) { return rule.name; });
-  rest[0] = "exhausted";
-  rest[1] = "duplicate";
+  std::array<std::string_view, kDuplicate + 1> names;
+  std::transform(queue::core::kOutcomeRules.begin(), queue::core::kOutcomeRules.end(), names.begin(),
+                 [](const queue::core::OutcomeRule& rule) { return rule.name; });
+  names[kExhausted] = "exhausted";
+  names[kDuplicate] = "duplicate";
   return names;
 }();
-constexpr std::array<std::string_view, 6> kEndings{"done", "retried", "snoozed", "rejected", "discarded", "released"};
+/// What is lost has a counter of its own.
+constexpr std::span kEndings(queue::core::kEndingNames.begin(), static_cast<std::size_t>(queue::core::Ending::lost));
 // Prometheus gives every series a label `job` of its own, and renames one that is there already.
 constexpr const char* kJobLabel = "sluice_job";
 
@@ -69,30 +72,21 @@ Histogram& histogram(prometheus::Registry& registry, const char* name, const cha
 
 /// A counter for each of some names, under a label. All are there from the start, so that rates have a zero to begin
 /// with.
-template <std::size_t size>
-class NamedCounters {
- public:
-  NamedCounters(prometheus::Registry& registry, const char* name, const char* help, Labels labels, const char* label,
-                const std::array<std::string_view, size>& names)
-      : names_(names) {
-    for (std::size_t index = 0; index < size; ++index) {
-      labels[label] = names[index];
-      counters_[index] = &counter(registry, name, help, labels);
-    }
+std::vector<Counter*> counters(prometheus::Registry& registry, const char* name, const char* help, Labels labels,
+                               const char* label, std::span<const std::string_view> names) {
+  std::vector<Counter*> all;
+  for (const std::string_view each : names) {
+    labels[label] = each;
+    all.push_back(&counter(registry, name, help, labels));
   }
+  return all;
+}
 
-  /// What is none of the names is not counted.
-  void add(std::string_view name, std::uint64_t count) {
-    const auto* const known = std::find(names_.begin(), names_.end(), name);
-    if (known != names_.end()) {
-      counters_[static_cast<std::size_t>(known - names_.begin())]->Increment(static_cast<double>(count));
-    }
+void add_to(Counter& counter, std::uint64_t count) {
+  if (count > 0) {
+    counter.Increment(static_cast<double>(count));
   }
-
- private:
-  const std::array<std::string_view, size>& names_;
-  std::array<Counter*, size> counters_{};
-};
+}
 
 prometheus::MetricFamily family_of(const FigureFamily& family) {
   const MetricType type = family.histogram ? MetricType::Histogram
@@ -185,11 +179,35 @@ class Metrics::PrometheusJob final : public JobMetrics {
  public:
   PrometheusJob(prometheus::Registry& registry, Labels labels) : registry_(registry), labels_(std::move(labels)) {}
 
-  void claimed(std::uint64_t count) override { claims_.Increment(static_cast<double>(count)); }
+  void add(const JobCounts& counts) override {
+    add_to(claims_, counts.claimed);
+    for (std::size_t i = 0; i < counts.outcomes.size(); ++i) {
+      add_to(*outcomes_[i], counts.outcomes[i]);
+    }
+    add_to(*outcomes_[kExhausted], counts.exhausted);
+    add_to(*outcomes_[kDuplicate], counts.duplicates);
+    add_to(timeouts_, counts.timed_out);
+    for (std::size_t i = 0; i < settled_.size(); ++i) {
+      add_to(*settled_[i], counts.endings[i]);
+    }
+    add_to(settle_failures_, counts.settle_failed);
+    add_to(effects_refused_, counts.effects_refused);
+    add_to(lost_receipts_, counts.lost);
+    add_to(claim_failures_, counts.claim_failed);
+    for (const auto& [duration, count] : counts.handler_times) {
+      add_handler_times(duration, count);
+    }
+    if (counts.held) {
+      in_flight_.Set(static_cast<double>(*counts.held));
+    }
+  }
+  void workers(std::uint64_t configured, std::uint64_t stuck) override {
+    concurrency_.Set(static_cast<double>(configured));
+    stuck_.Set(static_cast<double>(stuck));
+  }
 
-  void outcome(std::string_view outcome, std::uint64_t count) override { outcomes_.add(outcome, count); }
-
-  void handler_time(Duration duration, std::uint64_t count) override {
+ private:
+  void add_handler_times(Duration duration, std::uint64_t count) {
     if (count == 0) {
       return;
     }
@@ -201,19 +219,6 @@ class Metrics::PrometheusJob final : public JobMetrics {
     durations_.ObserveMultiple(buckets, seconds * static_cast<double>(count));
   }
 
-  void effects_refused(std::uint64_t count) override { effects_refused_.Increment(static_cast<double>(count)); }
-  void settle_failed(std::uint64_t count) override { settle_failures_.Increment(static_cast<double>(count)); }
-  void lost(std::uint64_t count) override { lost_receipts_.Increment(static_cast<double>(count)); }
-  void claim_failed() override { claim_failures_.Increment(); }
-  void in_flight(std::int64_t now) override { in_flight_.Set(static_cast<double>(now)); }
-  void timed_out(std::uint64_t count) override { timeouts_.Increment(static_cast<double>(count)); }
-  void settled(std::string_view ending, std::uint64_t count) override { settled_.add(ending, count); }
-  void workers(std::uint64_t configured, std::uint64_t stuck) override {
-    concurrency_.Set(static_cast<double>(configured));
-    stuck_.Set(static_cast<double>(stuck));
-  }
-
- private:
   // Fixed after construction; what they refer to synchronises itself.
   prometheus::Registry& registry_;
   const Labels labels_;
@@ -231,10 +236,10 @@ class Metrics::PrometheusJob final : public JobMetrics {
   Gauge& concurrency_ = gauge(registry_, "sluice_concurrency", "Workers that the job is configured to have", labels_);
   Gauge& stuck_ =
       gauge(registry_, "sluice_stuck_handlers", "Handlers that have not returned long after their time-out", labels_);
-  NamedCounters<kOutcomes.size()> outcomes_{
-      registry_, "sluice_outcomes_total", "Outcomes of attempts, by outcome", labels_, "outcome", kOutcomes};
-  NamedCounters<kEndings.size()> settled_{
-      registry_, "sluice_settled_total", "Messages whose attempt is written, by ending", labels_, "ending", kEndings};
+  const std::vector<Counter*> outcomes_ =
+      counters(registry_, "sluice_outcomes_total", "Outcomes of attempts, by outcome", labels_, "outcome", kOutcomes);
+  const std::vector<Counter*> settled_ = counters(
+      registry_, "sluice_settled_total", "Messages whose attempt is written, by ending", labels_, "ending", kEndings);
   Histogram& durations_ = histogram(registry_, "sluice_handler_duration_seconds",
                                     "How long handlers took for one attempt", labels_, kHandlerSeconds);
 };

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <array>
 #include <boost/core/noncopyable.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,6 +17,7 @@
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
+#include "host/stores/core/outcomes.hpp"
 
 namespace prometheus {
 class Counter;
@@ -23,25 +27,29 @@ class Registry;
 
 namespace sluice::observe {
 
-/// The counters of one job. Thread-safe; each call costs well under a microsecond, and those that take a count are
-/// meant to be called once for a batch. Lives as long as its Metrics.
+/// What a job has to count at one time. A value.
+struct JobCounts {
+  std::uint64_t claimed = 0;
+  std::array<std::uint64_t, queue::core::kOutcomes> outcomes{};  ///< of attempts, by OutcomeStatus
+  std::uint64_t exhausted = 0;                                   ///< messages, by the poison rule
+  std::uint64_t duplicates = 0;                                  ///< messages whose key is done
+  std::uint64_t timed_out = 0;                                   ///< attempts, stuck ones included
+  std::array<std::uint64_t, queue::core::kEndings> endings{};    ///< of messages, by Ending
+  std::uint64_t settle_failed = 0;
+  std::uint64_t effects_refused = 0;
+  std::uint64_t lost = 0;  ///< receipts no longer ours, at settle or extend
+  std::uint64_t claim_failed = 0;
+  std::vector<std::pair<Duration, std::uint64_t>> handler_times;  ///< attempts took so long each, so many of them
+  std::optional<std::size_t> held;                                ///< how many messages it holds, where that changed
+};
+
+/// The counters of one job. Thread-safe; a call costs a few microseconds at most and is meant to be made once for a
+/// batch. Lives as long as its Metrics.
 class JobMetrics : boost::noncopyable {
  public:
   virtual ~JobMetrics() = default;
 
-  virtual void claimed(std::uint64_t count) = 0;
-  /// `outcome`: by its name in host/stores/core/outcomes.hpp, "exhausted" (poison rule) or "duplicate".
-  virtual void outcome(std::string_view outcome, std::uint64_t count) = 0;
-  /// `count` attempts that took `duration` each.
-  virtual void handler_time(Duration duration, std::uint64_t count) = 0;
-  virtual void settle_failed(std::uint64_t count) = 0;
-  virtual void effects_refused(std::uint64_t count) = 0;
-  virtual void lost(std::uint64_t count) = 0;  ///< receipts no longer ours, at settle or extend
-  virtual void claim_failed() = 0;
-  virtual void in_flight(std::int64_t now) = 0;
-  virtual void timed_out(std::uint64_t count) = 0;  ///< attempts that ran into their time-out, stuck ones included
-  /// `ending`: where messages have gone: "done", "retried", "snoozed", "rejected", "discarded", "released".
-  virtual void settled(std::string_view ending, std::uint64_t count) = 0;
+  virtual void add(const JobCounts& counts) = 0;
   /// How many workers the job is to have, and how many handlers do not return.
   virtual void workers(std::uint64_t configured, std::uint64_t stuck) = 0;
 };

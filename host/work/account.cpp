@@ -130,7 +130,7 @@ void write(const StepEffects::Line& line, const std::string& job, observe::Log& 
 }  // namespace
 
 void StepEffects::lose(const queue::Message& message) {
-  if (++lost <= kLostLines) {
+  if (++counts.lost <= kLostLines) {
     about(observe::LogLevel::warn,
           "the message is no longer ours: its lease or the host's has ended, or somebody has changed or removed it",
           message);
@@ -140,46 +140,12 @@ void StepEffects::lose(const queue::Message& message) {
     more_lost = lines.size();
     line(observe::LogLevel::warn, "more messages are no longer ours");
   }
-  lines[*more_lost].detail = std::to_string(lost - kLostLines) + " messages";
+  lines[*more_lost].detail = std::to_string(counts.lost - kLostLines) + " messages";
 }
 
 void publish(const StepEffects& effects, const std::string& job, bool traced, observe::Log& log,
              observe::JobMetrics& metrics) {
-  using Count = std::pair<std::uint64_t StepEffects::*, void (observe::JobMetrics::*)(std::uint64_t)>;
-  static constexpr std::array<Count, 5> kCounts{{{&StepEffects::claimed, &observe::JobMetrics::claimed},
-                                                 {&StepEffects::settle_failed, &observe::JobMetrics::settle_failed},
-                                                 {&StepEffects::effects_refused, &observe::JobMetrics::effects_refused},
-                                                 {&StepEffects::lost, &observe::JobMetrics::lost},
-                                                 {&StepEffects::timed_out, &observe::JobMetrics::timed_out}}};
-  for (const auto& [count, tell] : kCounts) {
-    if (effects.*count > 0) {
-      (metrics.*tell)(effects.*count);
-    }
-  }
-  const auto outcome = [&metrics](std::string_view name, std::uint64_t count) {
-    if (count > 0) {
-      metrics.outcome(name, count);
-    }
-  };
-  for (std::size_t i = 0; i < effects.outcomes.size(); ++i) {
-    outcome(queue::core::kOutcomeRules[i].name, effects.outcomes[i]);
-  }
-  outcome("exhausted", effects.exhausted);
-  outcome("duplicate", effects.duplicates);
-  for (const auto& [mean, count] : effects.handler_times) {
-    metrics.handler_time(mean, count);
-  }
-  for (std::uint64_t i = 0; i < effects.claim_failed; ++i) {
-    metrics.claim_failed();
-  }
-  if (effects.held_changed) {
-    metrics.in_flight(effects.held);
-  }
-  for (std::size_t i = 0; i < kEndings; ++i) {
-    if (effects.endings[i] > 0) {
-      metrics.settled(kEndingCounts[i].name, effects.endings[i]);
-    }
-  }
+  metrics.add(effects.counts);
   for (const StepEffects::Line& line : effects.lines) {
     std::optional<observe::TraceScope> scope;
     if (const auto context = traced ? observe::parse_traceparent(line.trace) : std::nullopt) {

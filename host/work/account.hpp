@@ -7,7 +7,8 @@
 namespace sluice::work {
 
 using queue::core::Ending;
-inline constexpr std::size_t kEndings = 7;
+using queue::core::kEndingNames;
+using queue::core::kEndings;
 
 /// Where the messages of one job have gone: the counts behind the drain certificate. A value; counts of several jobs
 /// add up.
@@ -34,19 +35,19 @@ struct LedgerSnapshot {
   friend bool operator==(const LedgerSnapshot&, const LedgerSnapshot&) = default;
 };
 
-/// An ending's name, in the drain certificate, the log and metrics, and its count.
+/// An ending's name and its count.
 struct EndingCount {
   std::string_view name;
   std::uint64_t LedgerSnapshot::*count;
 };
 /// In the order of Ending.
-inline constexpr std::array<EndingCount, kEndings> kEndingCounts{{{"done", &LedgerSnapshot::done},
-                                                                  {"retried", &LedgerSnapshot::retried},
-                                                                  {"snoozed", &LedgerSnapshot::snoozed},
-                                                                  {"rejected", &LedgerSnapshot::rejected},
-                                                                  {"discarded", &LedgerSnapshot::discarded},
-                                                                  {"released", &LedgerSnapshot::released},
-                                                                  {"lost", &LedgerSnapshot::lost}}};
+inline constexpr std::array<EndingCount, kEndings> kEndingCounts{{{kEndingNames[0], &LedgerSnapshot::done},
+                                                                  {kEndingNames[1], &LedgerSnapshot::retried},
+                                                                  {kEndingNames[2], &LedgerSnapshot::snoozed},
+                                                                  {kEndingNames[3], &LedgerSnapshot::rejected},
+                                                                  {kEndingNames[4], &LedgerSnapshot::discarded},
+                                                                  {kEndingNames[5], &LedgerSnapshot::released},
+                                                                  {kEndingNames[6], &LedgerSnapshot::lost}}};
 
 /// How long a job's handlers have taken, since it began. A value: the difference of two tells of the time between.
 class HandlerTimes {
@@ -181,20 +182,7 @@ struct StepEffects {
   std::size_t hire_workers = 0;
   std::size_t hire_quarantine = 0;
 
-  // What to count.
-  std::uint64_t claimed = 0;
-  std::array<std::uint64_t, queue::core::kOutcomes> outcomes{};
-  std::uint64_t exhausted = 0;
-  std::uint64_t duplicates = 0;
-  std::uint64_t timed_out = 0;
-  std::array<std::uint64_t, kEndings> endings{};
-  std::uint64_t settle_failed = 0;
-  std::uint64_t effects_refused = 0;
-  std::uint64_t lost = 0;
-  std::uint64_t claim_failed = 0;
-  std::vector<std::pair<Duration, std::uint64_t>> handler_times;
-  bool held_changed = false;
-  std::int64_t held = 0;
+  observe::JobCounts counts;
 
   bool follows = false;  ///< the source wants to be told what was handled
   std::vector<queue::Receipt> handled;
@@ -205,7 +193,7 @@ struct StepEffects {
   std::vector<Line> lines;
   std::optional<std::size_t> more_lost;  ///< the line that stands for many
 
-  void outcome(plugin::OutcomeStatus status) { ++outcomes[static_cast<std::size_t>(status)]; }
+  void outcome(plugin::OutcomeStatus status) { ++counts.outcomes[static_cast<std::size_t>(status)]; }
   void line(observe::LogLevel level, std::string_view text, std::string message_id = {}, std::string detail = {}) {
     lines.push_back({level, text, std::move(message_id), std::move(detail)});
   }

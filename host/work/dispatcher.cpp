@@ -176,7 +176,7 @@ void Claimer::failed(const Error& error, SteadyTime now, StepEffects& effects) {
   // What cannot be reached refuses at once, or the claim has waited for it already.
   const Duration longest = error.code() == ErrorCode::unavailable ? kLastPause : kLastRetry;
   poll_at_ = now + std::min(failure_backoff_.next(random_), longest);
-  ++effects.claim_failed;
+  ++effects.counts.claim_failed;
   failures_.failed(error, "cannot claim messages, trying again", now, effects);
 }
 

@@ -220,7 +220,7 @@ void IdempotencyGate::put_off(Task& task, const Answer& answer, SteadyTime now, 
 }
 
 void IdempotencyGate::duplicate(Task& task, Answer& answer, SteadyTime now, StepEffects& effects) {
-  ++effects.duplicates;
+  ++effects.counts.duplicates;
   if (keys_->on_duplicate == config::OnDuplicate::run) {
     task.first_result = std::make_shared<const std::string>(std::move(answer.key.result));
     dispatcher_.add(task);

@@ -69,7 +69,7 @@ void Assessor::collect(WorkerBatch& batch, SteadyTime now, StepEffects& effects)
     const Duration each = total / static_cast<Duration::rep>(handled);
     sizer_.handled(total, handled);
     times_.add(each, handled);
-    effects.handler_times.emplace_back(each, handled);
+    effects.counts.handler_times.emplace_back(each, handled);
   };
   Duration quick{};
   std::size_t quick_count = 0;
@@ -108,7 +108,7 @@ void Assessor::take_over(WorkerBatch::Finished& finished, SteadyTime now, StepEf
   }
   effects.outcome(finished.outcome.status);
   if (finished.timed_out) {
-    ++effects.timed_out;
+    ++effects.counts.timed_out;
     times_.timed_out();
     call_time_out(finished.outcome, finished.took);
   }
@@ -176,7 +176,7 @@ bool Assessor::settles_at_once(Task& task, SteadyTime now, StepEffects& effects)
   if (!policy_.retry.exhausted(attempt)) {
     return false;
   }
-  ++effects.exhausted;
+  ++effects.counts.exhausted;
   Disposition disposition = dispose_exhausted(attempt, policy_);
   effects.about(LogLevel::warn, "attempts are used up, the handler is not run again", task.message,
                 disposition.failure != nullptr ? disposition.failure->error : std::string());
@@ -189,7 +189,7 @@ void Assessor::give_up(Task& task, Duration limit, bool async, std::size_t besid
   const std::string why = "timed out: the handler did not " + std::string(async ? "complete the message" : "return") +
                           " within " + config::format_duration(shown(limit)) +
                           (async ? ", it is stuck" : ", it is stuck and its worker is lost");
-  ++effects.timed_out;
+  ++effects.counts.timed_out;
   times_.timed_out();
   effects.about(LogLevel::error, "the handler ignores its stop token and is stuck; its message is taken from it",
                 task.message, policy_.handler + ": " + why + ". Mend the handler");
@@ -438,7 +438,7 @@ void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, StepEffects
   std::vector<queue::Delivery>& deliveries = result->deliveries;
   claimer_.claimed(deliveries.size(), result->next_due, now, effects);
   in_flight_.count_claimed(deliveries.size());
-  effects.claimed += deliveries.size();
+  effects.counts.claimed += deliveries.size();
   if (drain_.over()) {
     // The answer came after the end: nobody is left to release them, they come back when their leases run out.
     in_flight_.close();

@@ -305,10 +305,7 @@ class JobFlow {
   bool blocked(SteadyTime now) const { return settler_.blocked(now) && SLUICE_GUARD(blocked_job_claims_nothing); }
   void call_keeper(SteadyTime at, StepEffects& effects) { effects.keeper = keeper_alarm_.set(at) || effects.keeper; }
   void after_step(SteadyTime now, StepEffects& effects);
-  void note_held(StepEffects& effects) const {
-    effects.held_changed = true;
-    effects.held = static_cast<std::int64_t>(in_flight_.size());
-  }
+  void note_held(StepEffects& effects) const { effects.counts.held = in_flight_.size(); }
 
   const FailurePolicy policy_;
   const std::uint32_t file_workers_;  ///< as the job file says

@@ -103,7 +103,7 @@ void Settler::finish(Task& task, bool lost, StepEffects& effects) {
     in_flight_.lose(task, effects);
   } else {
     in_flight_.end(task, ending);
-    ++effects.endings[static_cast<std::size_t>(ending)];
+    ++effects.counts.endings[static_cast<std::size_t>(ending)];
   }
   in_flight_.tidy(task);
 }
@@ -249,7 +249,7 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
 }
 
 void Settler::failed(Task& task, const Error& error, StepEffects& effects) {
-  ++effects.settle_failed;
+  ++effects.counts.settle_failed;
   task.settling_failed(may_have_happened(error));
   in_flight_.go_on(task, effects);
   // While it was in a call nobody looked at its lease.
@@ -263,12 +263,12 @@ void Settler::failed(Task& task, const Error& error, StepEffects& effects) {
     }
     let_go(task, true);
     in_flight_.end(task, Ending::lost);
-    ++effects.lost;
+    ++effects.counts.lost;
   }
 }
 
 void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& effects) {
-  ++effects.effects_refused;
+  ++effects.counts.effects_refused;
   task.settling_failed(false);
   in_flight_.go_on(task, effects);
   --channel(task).pending;

@@ -24,23 +24,32 @@ double sample(const std::string& text, const std::string& series) {
 TEST(Metrics, ShowWhatAJobDid) {
   Metrics metrics;
   JobMetrics& job = metrics.job("orders", "orders-q");
-  job.claimed(10);
-  job.claimed(5);
-  job.outcome("done", 7);
-  job.outcome("retry", 2);
-  job.outcome("done", 1);
-  job.settle_failed(3);
-  job.effects_refused(2);
-  job.lost(4);
-  job.claim_failed();
-  job.in_flight(9);
-  job.in_flight(6);
+  JobCounts counts;
+  counts.claimed = 10;
+  counts.outcomes[static_cast<std::size_t>(queue::core::OutcomeStatus::done)] = 7;
+  counts.outcomes[static_cast<std::size_t>(queue::core::OutcomeStatus::retry)] = 2;
+  counts.duplicates = 1;
+  counts.endings[static_cast<std::size_t>(queue::core::Ending::released)] = 1;
+  counts.endings[static_cast<std::size_t>(queue::core::Ending::lost)] = 4;
+  counts.settle_failed = 3;
+  counts.effects_refused = 2;
+  counts.lost = 4;
+  counts.claim_failed = 1;
+  counts.held = 9;
+  job.add(counts);
+  job.add({.claimed = 5, .outcomes = {1}, .timed_out = 8});
+  job.add({.held = 6});
   const std::string text = metrics.text();
   EXPECT_EQ(sample(text, R"(sluice_claims_total{queue="orders-q",sluice_job="orders"})"), 15);
   EXPECT_EQ(sample(text, R"(sluice_outcomes_total{outcome="done",queue="orders-q",sluice_job="orders"})"), 8);
   EXPECT_EQ(sample(text, R"(sluice_outcomes_total{outcome="retry",queue="orders-q",sluice_job="orders"})"), 2);
   EXPECT_EQ(sample(text, R"(sluice_outcomes_total{outcome="exhausted",queue="orders-q",sluice_job="orders"})"), 0)
       << "every outcome is there from the start, so that rates have a zero to begin with";
+  EXPECT_EQ(sample(text, R"(sluice_outcomes_total{outcome="duplicate",queue="orders-q",sluice_job="orders"})"), 1);
+  EXPECT_EQ(sample(text, R"(sluice_settled_total{ending="released",queue="orders-q",sluice_job="orders"})"), 1);
+  EXPECT_EQ(sample(text, R"(sluice_settled_total{ending="done",queue="orders-q",sluice_job="orders"})"), 0);
+  EXPECT_THAT(text, testing::Not(HasSubstr("ending=\"lost\""))) << "what is lost has a counter of its own";
+  EXPECT_EQ(sample(text, R"(sluice_timeouts_total{queue="orders-q",sluice_job="orders"})"), 8);
   EXPECT_EQ(sample(text, R"(sluice_settle_failures_total{queue="orders-q",sluice_job="orders"})"), 3);
   EXPECT_EQ(sample(text, R"(sluice_effects_refused_total{queue="orders-q",sluice_job="orders"})"), 2);
   EXPECT_EQ(sample(text, R"(sluice_lost_receipts_total{queue="orders-q",sluice_job="orders"})"), 4);
@@ -51,12 +60,12 @@ TEST(Metrics, ShowWhatAJobDid) {
 TEST(Metrics, PutHandlerTimesIntoBuckets) {
   Metrics metrics;
   JobMetrics& job = metrics.job("j", "q");
-  job.handler_time(milliseconds(2), 1);
-  job.handler_time(milliseconds(20), 100);
-  job.handler_time(std::chrono::hours(1), 2);
-  job.handler_time(milliseconds(20), 0);
-  job.handler_time(milliseconds(5), 1);
-  job.handler_time(milliseconds(5), 3);  // on a bound: same bucket, batch or not
+  job.add({.handler_times = {{milliseconds(2), 1},
+                             {milliseconds(20), 100},
+                             {std::chrono::hours(1), 2},
+                             {milliseconds(20), 0},
+                             {milliseconds(5), 1},
+                             {milliseconds(5), 3}}});  // on a bound: same bucket, batch or not
   const std::string text = metrics.text();
   const auto bucket = [&text](const char* bound) {
     return sample(
@@ -130,7 +139,7 @@ TEST(Metrics, TellWhatRunsAndHowTheProcessIs) {
 
 TEST(Metrics, TextIsTheExpositionFormatWhateverTheLabels) {
   Metrics metrics;
-  metrics.job("a \"quoted\"\nname\\", "q\n").claimed(1);
+  metrics.job("a \"quoted\"\nname\\", "q\n").add({.claimed = 1});
   std::istringstream lines(metrics.text());
   const std::regex form(R"((# (HELP|TYPE) [a-z_]+ .*)|([a-z_]+(\{([a-z_]+="([^"\\]|\\.)*",?)*\})? [-+0-9.eInfNa]+))");
   for (std::string line; std::getline(lines, line);) {
@@ -167,9 +176,7 @@ TEST(Metrics, MayBeCalledFromManyThreads) {
       threads.emplace_back([&metrics] {
         JobMetrics& job = metrics.job("j", "q");
         for (int round = 0; round < kRounds; ++round) {
-          job.claimed(1);
-          job.outcome("done", 1);
-          job.handler_time(milliseconds(1), 2);
+          job.add({.claimed = 1, .outcomes = {1}, .handler_times = {{milliseconds(1), 2}}});
           metrics.dynamodb_request({.operation = "Query",
                                     .table = "t",
                                     .queue = "t",

@@ -290,7 +290,7 @@ TEST(TakenBack, ManyAtOnceAreToldInAFewLinesThatBlameNobodyElse) {
   rig.effects = {};
   rig.flow.taken_back(gone, rig.now(), rig.effects);
   EXPECT_EQ(rig.account().lost, 553U);
-  EXPECT_EQ(rig.effects.lost, 553U) << "each is counted";
+  EXPECT_EQ(rig.effects.counts.lost, 553U) << "each is counted";
   ASSERT_EQ(rig.effects.lines.size(), 11U);
   EXPECT_EQ(rig.effects.lines[9].message_id, "m-9");
   EXPECT_EQ(rig.effects.lines[10].message_id, "");

@@ -27,7 +27,7 @@ queue::Completion fail(FlowRig& rig, Duration took, plugin::Outcome outcome) {
 TEST(Failures, ATimeOutIsCalledATimeOut) {
   FlowRig silent(1);
   EXPECT_EQ(fail(silent, 61s, {OutcomeStatus::retry, {}, {}}).failure.error, "timed out after 61s");
-  EXPECT_EQ(silent.effects.timed_out, 1U);
+  EXPECT_EQ(silent.effects.counts.timed_out, 1U);
   FlowRig talking(1);
   EXPECT_EQ(fail(talking, 61s, {OutcomeStatus::fault, {}, "connection refused"}).failure.error,
             "timed out after 61s: connection refused");
@@ -37,11 +37,11 @@ TEST(Failures, ATimeOutIsCalledATimeOut) {
       << "it says so itself";
   FlowRig done(1);
   EXPECT_EQ(fail(done, 61s, {OutcomeStatus::done, {}, {}}).action, CompletionAction::remove) << "done is done";
-  EXPECT_EQ(done.effects.timed_out, 1U);
+  EXPECT_EQ(done.effects.counts.timed_out, 1U);
   EXPECT_EQ(done.activity().times.time_outs(), 1U);
   FlowRig quick(1);
   EXPECT_EQ(fail(quick, 59s, {OutcomeStatus::retry, {}, "refused"}).failure.error, "refused");
-  EXPECT_EQ(quick.effects.timed_out, 0U);
+  EXPECT_EQ(quick.effects.counts.timed_out, 0U);
 }
 
 TEST(Failures, KeepTheSpansOfTheirAttempt) {
@@ -77,7 +77,7 @@ TEST(Failures, OfAStuckHandlerSaySo) {
   const queue::Failure& why = rig.last.front().failure;
   EXPECT_EQ(why.error, "timed out: the handler did not return within 66s, it is stuck and its worker is lost");
   EXPECT_EQ(why.took, 66s);
-  EXPECT_EQ(rig.effects.timed_out, 1U);
+  EXPECT_EQ(rig.effects.counts.timed_out, 1U);
   EXPECT_EQ(rig.activity().times.time_outs(), 1U);
 }
 

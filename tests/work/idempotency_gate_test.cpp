@@ -83,7 +83,7 @@ void expect_removed_unhandled(KeyRig& rig) {
   EXPECT_EQ(rig.last[0].action, CompletionAction::remove);
   EXPECT_EQ(rig.last[0].effects, nullptr);
   EXPECT_EQ(rig.account().discarded, 1U);
-  EXPECT_EQ(rig.effects.duplicates, 1U);
+  EXPECT_EQ(rig.effects.counts.duplicates, 1U);
 }
 
 void expect_handled_with_first_result(KeyRig& rig) {

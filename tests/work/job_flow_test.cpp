@@ -196,7 +196,7 @@ TEST(JobFlowClaims, AFailingStoreIsLoggedOnceAMinuteAndWhenItIsBack) {
     rig.flow.claimed(Error(ErrorCode::unavailable, "down"), rig.now(), rig.effects);
     rig.pass(11s);
   }
-  EXPECT_EQ(rig.effects.claim_failed, 20U);
+  EXPECT_EQ(rig.effects.counts.claim_failed, 20U);
   EXPECT_LE(rig.effects.lines.size(), 5U);
   EXPECT_GE(rig.effects.lines.size(), 3U);
   rig.poll(0);
@@ -308,7 +308,7 @@ TEST(JobFlowWork, PoisonIsSettledWithoutAWorker) {
   FlowRig rig;
   rig.poll(2, 4);
   EXPECT_FALSE(rig.flow.has_work(SeatKind::worker));
-  EXPECT_EQ(rig.effects.exhausted, 2U);
+  EXPECT_EQ(rig.effects.counts.exhausted, 2U);
   EXPECT_EQ(rig.settle(), 2U);
   EXPECT_EQ(rig.last[0].action, CompletionAction::dead_letter);
   EXPECT_EQ(rig.last[0].failure.failed_at, rig.clock.wall_now());
@@ -528,7 +528,7 @@ TEST(JobFlowLeases, AStoreThatAnswersTooLittleIsAFailure) {
   auto settlement = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.effects);
   ASSERT_EQ(settlement.tasks.size(), 1U);
   rig.flow.settled(std::move(settlement), {}, rig.now(), rig.effects);
-  EXPECT_EQ(rig.effects.settle_failed, 1U);
+  EXPECT_EQ(rig.effects.counts.settle_failed, 1U);
   rig.pass(1s);
   EXPECT_EQ(rig.settle(), 1U);
 }

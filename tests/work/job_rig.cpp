@@ -67,9 +67,19 @@ bool Gate::await_arrivals(int count) {
                              [&]() SLUICE_REQUIRES(mutex_) { return arrivals_ >= count; });
 }
 
-void CountingMetrics::add(const std::string& name, std::uint64_t count) {
+void CountingMetrics::add(const observe::JobCounts& counts) {
   const MutexLock lock(mutex_);
-  counts_[name] += count;
+  counts_["claimed"] += counts.claimed;
+  for (std::size_t i = 0; i < counts.outcomes.size(); ++i) {
+    counts_[std::string(queue::core::kOutcomeRules[i].name)] += counts.outcomes[i];
+  }
+  counts_["exhausted"] += counts.exhausted;
+  counts_["settle_failed"] += counts.settle_failed;
+  counts_["lost"] += counts.lost;
+  counts_["claim_failed"] += counts.claim_failed;
+  for (const auto& [each, count] : counts.handler_times) {
+    counts_["handled"] += count;
+  }
   ++changes_;
   changed_.notify_all();
 }
@@ -90,27 +100,10 @@ bool CountingMetrics::await(const std::function<bool()>& condition) {
     changed_.wait_until(mutex_, now + kLookEvery, [&]() SLUICE_REQUIRES(mutex_) { return changes_ != seen; });
   }
 }
-void CountingMetrics::claimed(std::uint64_t count) { add("claimed", count); }
-void CountingMetrics::outcome(std::string_view outcome, std::uint64_t count) { add(std::string(outcome), count); }
-void CountingMetrics::handler_time(Duration, std::uint64_t count) { add("handled", count); }
-void CountingMetrics::effects_refused(std::uint64_t count) { add("effects_refused", count); }
-void CountingMetrics::settle_failed(std::uint64_t count) { add("settle_failed", count); }
-void CountingMetrics::lost(std::uint64_t count) { add("lost", count); }
-void CountingMetrics::timed_out(std::uint64_t count) { add("timed_out", count); }
-void CountingMetrics::settled(std::string_view ending, std::uint64_t count) {
-  add("settled " + std::string(ending), count);
-}
 void CountingMetrics::workers(std::uint64_t configured, std::uint64_t stuck) {
   const MutexLock lock(mutex_);
   counts_["concurrency"] = configured;
   counts_["stuck"] = stuck;
-  ++changes_;
-  changed_.notify_all();
-}
-void CountingMetrics::claim_failed() { add("claim_failed", 1); }
-void CountingMetrics::in_flight(std::int64_t now) {
-  const MutexLock lock(mutex_);
-  counts_["in_flight"] = static_cast<std::uint64_t>(now);
   ++changes_;
   changed_.notify_all();
 }

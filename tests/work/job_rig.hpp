@@ -57,16 +57,7 @@ struct Script {
 /// Counts like the host's metrics.
 class CountingMetrics final : public observe::JobMetrics {
  public:
-  void claimed(std::uint64_t count) override;
-  void outcome(std::string_view outcome, std::uint64_t count) override;
-  void handler_time(Duration duration, std::uint64_t count) override;
-  void settle_failed(std::uint64_t count) override;
-  void effects_refused(std::uint64_t count) override;
-  void lost(std::uint64_t count) override;
-  void claim_failed() override;
-  void in_flight(std::int64_t now) override;
-  void timed_out(std::uint64_t count) override;
-  void settled(std::string_view ending, std::uint64_t count) override;
+  void add(const observe::JobCounts& counts) override;
   void workers(std::uint64_t configured, std::uint64_t stuck) override;
 
   std::uint64_t count(const std::string& name) const;
@@ -74,7 +65,6 @@ class CountingMetrics final : public observe::JobMetrics {
   bool await(const std::function<bool()>& condition);
 
  private:
-  void add(const std::string& name, std::uint64_t count);
   mutable Mutex mutex_;
   Condition changed_;
   std::uint64_t changes_ SLUICE_GUARDED_BY(mutex_) = 0;

@@ -83,7 +83,7 @@ TEST_F(OwnClaim, BeforeASettlementIsWhatTheMessageIsSettledUnder) {
   expect_written(2);
   EXPECT_EQ(rig_.account().done, 1U);
   EXPECT_EQ(rig_.account().lost, 1U) << "the first claim";
-  EXPECT_EQ(rig_.effects.lost, 0U) << "nobody took it";
+  EXPECT_EQ(rig_.effects.counts.lost, 0U) << "nobody took it";
 }
 
 // Its checkpoint was stored and the answer never came: the record is another one.

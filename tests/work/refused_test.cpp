@@ -50,7 +50,7 @@ TEST(RefusedEffects, AnEndWithoutAnyThatIsRefusedIsTriedAgainAfterAPause) {
   rig.batches[0].finish(plugin::Outcome{OutcomeStatus::done, {}, {}}, rig.now());
   rig.flow.collect(0, rig.now(), rig.effects);
   settle(rig, {SettleStatus::refused, Error(ErrorCode::invalid, "its messages were refused: too large")});
-  EXPECT_EQ(rig.effects.settle_failed, 1U);
+  EXPECT_EQ(rig.effects.counts.settle_failed, 1U);
   const auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.effects);
   EXPECT_TRUE(order.completions.empty());
   EXPECT_GT(order.wake, rig.now());
@@ -72,8 +72,8 @@ TEST(RefusedEffects, AreDroppedAndTheMessageIsRetriedWithTheReason) {
   EXPECT_EQ(then.failure.attempts, 1U);
   EXPECT_EQ(rig.account().retried, 1U);
   EXPECT_EQ(rig.account().ended(), rig.account().claimed);
-  EXPECT_EQ(rig.effects.effects_refused, 1U);
-  EXPECT_EQ(rig.effects.settle_failed, 0U);
+  EXPECT_EQ(rig.effects.counts.effects_refused, 1U);
+  EXPECT_EQ(rig.effects.counts.settle_failed, 0U);
   EXPECT_FALSE(rig.activity().denial);
   ASSERT_FALSE(rig.effects.lines.empty());
   EXPECT_EQ(rig.effects.lines.front().text, "its effects were refused, to be retried");
@@ -287,7 +287,7 @@ TEST(Effects, ThatACallHadNoTimeForAreAskedForAgainAtOnce) {
       settle(rig, {.status = SettleStatus::failed, .error = Error(ErrorCode::unavailable, "no time"), .left = true});
   EXPECT_FALSE(rig.activity().denial);
   EXPECT_TRUE(rig.effects.lines.empty()) << "no failure of the store";
-  EXPECT_EQ(rig.effects.settle_failed, 0U);
+  EXPECT_EQ(rig.effects.counts.settle_failed, 0U);
   EXPECT_TRUE(rig.flow.next_claim(rig.now()).count > 0) << "it is not blocked";
   const auto then = settle(rig, {});
   EXPECT_EQ(then.receipt, asked.receipt);

@@ -8,7 +8,7 @@ namespace sluice::cli {
 
 using work::Ending;
 
-std::string_view ending_name(Ending ending) { return work::kEndingCounts[static_cast<std::size_t>(ending)].name; }
+std::string_view ending_name(Ending ending) { return queue::core::kEndingNames[static_cast<std::size_t>(ending)]; }
 
 std::string outcome_name(const work::AttemptEnd& end) {
   return std::string(end.outcome ? queue::core::rule_of(end.outcome->status).name : ending_name(end.ending));

@@ -24,6 +24,11 @@ enum class OutcomeStatus : std::uint8_t { done, retry, snooze, reject, discard, 
 
 /// Where a claimed message has gone in the end. Every claim ends in exactly one of these.
 enum class Ending : std::uint8_t { done, retried, snoozed, rejected, discarded, released, lost };
+/// Their names in the drain certificate, the log and metrics.
+inline constexpr std::array<std::string_view, 7> kEndingNames{"done",      "retried",  "snoozed", "rejected",
+                                                              "discarded", "released", "lost"};
+inline constexpr std::size_t kEndings = kEndingNames.size();
+static_assert(kEndings == static_cast<std::size_t>(Ending::lost) + 1);
 
 /// Who decides what becomes of a message.
 enum class Decision : std::uint8_t {
