@@ -31,9 +31,6 @@ constexpr std::size_t kGroupsRemembered = 10'000;
 constexpr owned::Backlog::Bounds kNoBounds{std::numeric_limits<std::size_t>::max(),
                                            std::numeric_limits<std::size_t>::max()};
 
-const Receipt& receipt_of(const Completion& completion) { return completion.receipt; }
-const Receipt& receipt_of(const Receipt& receipt) { return receipt; }
-
 // What this process was handed by its own half is asked of it, everything else of what its record says.
 template <typename Answer, typename Asked, typename AskHalf, typename AskDirect>
 std::vector<Answer> ask_each(const OwnedHalf& half, std::span<const Asked> all, const AskHalf& ask_half,
@@ -42,7 +39,7 @@ std::vector<Answer> ask_each(const OwnedHalf& half, std::span<const Asked> all, 
   std::vector<Asked> others;
   std::vector<bool> is_own;
   for (const Asked& one : all) {
-    is_own.push_back(half.knows(receipt_of(one)));
+    is_own.push_back(half.answers_for(one));
     (is_own.back() ? own : others).push_back(one);
   }
   auto own_answers = own.empty() ? std::vector<Answer>() : ask_half(own);

@@ -578,9 +578,13 @@ bool OwnedHalf::claim_written(Delivery& delivery, const core::StateChange& chang
 
 // Ends.
 
-bool OwnedHalf::knows(const Receipt& receipt) const {
+bool OwnedHalf::answers_for(const Receipt& receipt) const {
+  return receipt.locator >> kLocatorShift == locator_base_ >> kLocatorShift;
+}
+
+bool OwnedHalf::answers_for(const Completion& completion) const {
   const MutexLock lock(mutex_);
-  return outs_.contains(receipt.locator);
+  return answers_for(completion.receipt) && (!is_plain_ack(completion) || outs_.contains(completion.receipt.locator));
 }
 
 std::vector<SettleResult> OwnedHalf::settle(std::span<const Completion> completions, Deadline deadline) {

@@ -51,8 +51,10 @@ class OwnedHalf final : public ShardHolder {
   bool works();
   /// As Source::holds.
   bool holds() { return lease_.holds(); }
-  /// This process has handed it out.
-  bool knows(const Receipt& receipt) const;
+  /// This process has handed it out, and so alone can tell whether it is still its own: an owner who has it by now has
+  /// written nothing. What it has lost and forgotten may be taken away all the same by who has done it.
+  bool answers_for(const Receipt& receipt) const;
+  bool answers_for(const Completion& completion) const;
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline);
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts);
 

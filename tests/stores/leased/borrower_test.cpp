@@ -164,6 +164,20 @@ TEST_F(LeasedBorrowerTest, WhoLostTheMessageMovesNothing) {
   EXPECT_EQ(end(second.front().receipt, CompletionAction::remove).status, SettleStatus::applied);
 }
 
+// As a client does that takes what there is, and then waits for more.
+TEST_F(LeasedBorrowerTest, WhatWasTakenBeforeTheSourceWasStartedIsExtendedAndSettledAllTheSame) {
+  send({.body = "x"});
+  const auto taken = take();
+  ASSERT_THAT(taken, SizeIs(1));
+  borrower_.start({});
+  take();
+  const auto extended = borrower_.extend(std::span(&taken.front().receipt, 1), 60s, soon()).front();
+  EXPECT_EQ(extended.status, SettleStatus::applied);
+  EXPECT_EQ(end(extended.receipt, CompletionAction::remove).status, SettleStatus::applied);
+  EXPECT_THAT(items("orders#"), IsEmpty());
+  borrower_.stop();
+}
+
 TEST_F(LeasedBorrowerTest, ReceiptsOfAnotherProcessAreHonoured) {
   send({.id = "own", .body = "x"});
   send({.body = "y"});

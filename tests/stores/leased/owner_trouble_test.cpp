@@ -88,6 +88,36 @@ TEST(OwnerTrouble, HeldGroupsThatCannotBeReadAreAskedForAfterAPause) {
   ASSERT_TRUE(world.pass_until([&] { return !a.claim(10, {.order = queue::Order::group}).empty(); }, 5s));
 }
 
+// A host remembers ten thousand of what it has lost. An heir may be at work with any of them, and has written nothing.
+TEST(OwnerTrouble, WhatWasLostIsPutBackByNobodyHoweverManyMoreWereLost) {
+  constexpr std::size_t kAll = 10'050;
+  OwnerWorld world({.shards = 1});
+  OwnerHost& a = world.add("a/1");
+  world.pass(2s);
+  world.send(kAll, 10, -1s);
+  std::vector<queue::Completion> ends;
+  for (int round = 0; round < 200 && ends.size() < kAll; ++round) {
+    for (const Delivery& delivery : a.claim(1'000)) {
+      ends.push_back({.receipt = delivery.receipt, .action = CompletionAction::retry});
+    }
+    world.clock.advance(100ms);
+  }
+  ASSERT_EQ(ends.size(), kAll);
+  world.clock.advance(world.plan.lease * 2);
+  a.tend();
+  ASSERT_THAT(a.out, IsEmpty());
+  const auto count = [&](queue::SettleStatus status) {
+    const auto results = a.settle(ends);
+    return static_cast<std::size_t>(
+        std::count_if(results.begin(), results.end(), [&](const auto& result) { return result.status == status; }));
+  };
+  EXPECT_EQ(count(queue::SettleStatus::lost), kAll);
+  for (queue::Completion& end : ends) {
+    end.action = CompletionAction::remove;
+  }
+  EXPECT_EQ(count(queue::SettleStatus::applied), kAll) << "who has done it may take it away, if nobody has changed it";
+}
+
 /// What a host does whose dead letter the owner has not heard of: the head of group g goes, and a hold comes.
 void dead_letter_behind_its_back(OwnerWorld& world, const std::string& head) {
   const auto items = world.messages();
