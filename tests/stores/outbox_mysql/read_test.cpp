@@ -191,7 +191,7 @@ TEST_F(MysqlReads, FindsTheFirstRowsOfGroups) {
 // A group is found first and read then: a row that is marked in between must not pass for the end of its group, or rows
 // from further down would go out before those that follow here.
 TEST_F(MysqlReads, KnowsThatAGroupGoesOnWhileItsFirstRowsAreMarked) {
-  constexpr std::size_t kRows = 1500;
+  constexpr std::size_t kRows = 5000;
   std::string values;
   for (std::size_t id = 1; id <= kRows; ++id) {
     values += (id == 1 ? "(" : ",(") + std::to_string(id) + ",'t','hot','e','{}')";
