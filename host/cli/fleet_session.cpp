@@ -107,12 +107,17 @@ void put_local_records(fleet::FleetView& view, const runtime::LocalHosts& local)
   }
 }
 
-std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& files) {
-  std::vector<operate::FileJob> jobs;
-  jobs.reserve(files.size());
+std::vector<operate::JobSummary> jobs_of(const std::vector<config::JobConfig>& files) {
+  std::vector<operate::JobSummary> jobs;
   for (const config::JobConfig& job : files) {
-    jobs.push_back({job.name, work::queue_text(job), job.source == config::Source::dlq, job.handler, job.concurrency,
-                    job.rate_text, job.rate_per_host ? 0 : job.rate_limit});
+    jobs.push_back({.name = job.name,
+                    .queue = work::queue_text(job),
+                    .dead_letters = job.source == config::Source::dlq,
+                    .handler = job.handler,
+                    .file_workers = job.concurrency,
+                    .in_files = true,
+                    .rate_limit = job.rate_text,
+                    .shared_rate = job.rate_per_host ? 0 : job.rate_limit});
   }
   return jobs;
 }

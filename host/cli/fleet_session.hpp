@@ -78,7 +78,7 @@ OrExit<std::function<operate::AtWork()>> at_work_as_hosts_tell(const QueueSessio
 /// Of hosts of this machine, which say at their control sockets how it is now, in place of what boards have.
 void put_local_records(fleet::FleetView& view, const runtime::LocalHosts& local);
 /// Jobs as their files have them.
-std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& files);
+std::vector<operate::JobSummary> jobs_of(const std::vector<config::JobConfig>& files);
 
 /// Says of every board that could not be read why, and how the command ends for it.
 Exit troubles_of(const std::vector<fleet::BoardTrouble>& troubles);

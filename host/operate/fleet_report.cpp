@@ -533,7 +533,7 @@ std::vector<std::string> wish_texts(const std::vector<fleet::Given>& wishes, Wal
   return texts;
 }
 
-std::vector<JobSummary> summarize_jobs(const std::vector<FileJob>& files, const fleet::FleetView& view,
+std::vector<JobSummary> summarize_jobs(std::vector<JobSummary> files, const fleet::FleetView& view,
                                        const fleet::SteeringView& steering) {
   std::map<Key, JobSummary> found;
   const auto job_of = [&found](const std::string& name, const std::string& queue, bool dead_letters) -> JobSummary& {
@@ -543,13 +543,8 @@ std::vector<JobSummary> summarize_jobs(const std::vector<FileJob>& files, const 
     summary.dead_letters = dead_letters;
     return summary;
   };
-  for (const FileJob& file : files) {
-    JobSummary& summary = job_of(file.name, file.queue, file.dead_letters);
-    summary.in_files = true;
-    summary.file_workers = file.concurrency;
-    summary.handler = file.handler;
-    summary.rate_limit = file.rate_limit;
-    summary.shared_rate = file.shared_rate;
+  for (JobSummary& file : files) {
+    job_of(file.name, file.queue, file.dead_letters) = std::move(file);
   }
   for (const fleet::KnownHost& host : view.hosts) {
     for (const fleet::JobRecord& job : host.record.jobs) {

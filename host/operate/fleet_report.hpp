@@ -14,17 +14,6 @@
 
 namespace sluice::operate {
 
-/// A job as the job files here have it.
-struct FileJob {
-  std::string name;
-  std::string queue;
-  bool dead_letters = false;
-  std::string handler;
-  std::uint32_t concurrency = 0;
-  std::string rate_limit{};  ///< as JobSummary has it
-  double shared_rate = 0;    ///< the same where all hosts share it, messages a second; 0: they do not
-};
-
 /// A job as the whole fleet runs it, beside what the files say and what operators want. A value.
 struct JobSummary {
   std::string name;
@@ -42,7 +31,7 @@ struct JobSummary {
   std::uint32_t draining_hosts = 0;
   std::string rate_limit;     ///< of all hosts together, or "per host"; empty: none
   double rate = 0;            ///< what of it the hosts have, messages a second
-  double shared_rate = 0;     ///< as FileJob; 0 also where the hosts have another limit
+  double shared_rate = 0;     ///< the limit where all hosts share it; 0: they do not, or have another one
   std::uint32_t workers = 0;  ///< in force, of all hosts
   std::uint32_t running = 0;
   std::uint32_t stuck = 0;
@@ -58,8 +47,8 @@ struct JobSummary {
   bool paused() const { return !hosts.empty() && paused_hosts == hosts.size(); }
 };
 
-/// All jobs that files or hosts know, by name and queue.
-std::vector<JobSummary> summarize_jobs(const std::vector<FileJob>& files, const fleet::FleetView& view,
+/// All jobs that files or hosts know, by name and queue. `files`: as the job files here have them.
+std::vector<JobSummary> summarize_jobs(std::vector<JobSummary> files, const fleet::FleetView& view,
                                        const fleet::SteeringView& steering);
 
 /// Leaves those that work on the queue; an empty name leaves all.

@@ -109,8 +109,9 @@ TEST(JobSummary, AddsUpWhatHostsTellAndWhatFilesSay) {
   steering.given = {given(Wish::scale, Target::job, "resize", "16"), given(Wish::pause, Target::queue, "images"),
                     given(Wish::pause, Target::job, "other"), given(Wish::log_level, Target::all, "", "debug"),
                     given(Wish::drain, Target::host, "resize")};
-  const auto jobs =
-      summarize_jobs({{"resize", "images", false, "h", 8}, {"nobody", "x", true, "h2", 2}}, view, steering);
+  const JobSummary used{.name = "resize", .queue = "images", .handler = "h", .file_workers = 8, .in_files = true};
+  const JobSummary unused{.name = "nobody", .queue = "x", .dead_letters = true, .handler = "h2"};
+  const auto jobs = summarize_jobs({used, unused}, view, steering);
   ASSERT_EQ(jobs.size(), 2U);
   EXPECT_EQ(jobs[0].name, "nobody");
   EXPECT_TRUE(jobs[0].hosts.empty());
@@ -143,7 +144,7 @@ TEST(JobSummary, HasNoMoreOfASharedLimitThanThereIs) {
   job.rate = 15;
   fleet::FleetView view;
   view.hosts = {known_host("a", 1, {job}), known_host("b", 2, {job})};
-  const FileJob file{.name = "mailer", .queue = "mails", .rate_limit = "20/s", .shared_rate = 20};
+  const JobSummary file{.name = "mailer", .queue = "mails", .rate_limit = "20/s", .shared_rate = 20};
   EXPECT_EQ(summarize_jobs({file}, view, {}).at(0).rate, 20) << "their records are of different moments";
   view.hosts[1].record.jobs[0].rate_limit = "40/s";
   EXPECT_EQ(summarize_jobs({file}, view, {}).at(0).rate, 30) << "not what the file here says";
