@@ -67,17 +67,13 @@ class BuildWatch {
       ::inotify_add_watch(events_.get(), path.parent_path().c_str(), IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR);
     }
   }
-  ~BuildWatch() { stop(); }
+  ~BuildWatch() { end_.ring(); }
   BuildWatch(const BuildWatch&) = delete;
   BuildWatch& operator=(const BuildWatch&) = delete;
 
   Result<void> start() {
     const SignalBlock block;
     return thread_.start([this](const std::stop_token& stop) { watch(stop); });
-  }
-  void stop() {
-    end_.ring();
-    thread_.stop();
   }
 
  private:
@@ -178,17 +174,13 @@ class MessageFeed {
   MessageFeed(const DevPlan& plan, Descriptor file, DevScreen& screen, runtime::HostQueues& queues,
               std::function<void()> worked_off)
       : plan_(plan), file_(std::move(file)), screen_(screen), queues_(queues), worked_off_(std::move(worked_off)) {}
-  ~MessageFeed() { stop(); }
+  ~MessageFeed() { end_.ring(); }
   MessageFeed(const MessageFeed&) = delete;
   MessageFeed& operator=(const MessageFeed&) = delete;
 
   Result<void> start() {
     const SignalBlock block;
     return thread_.start([this](const std::stop_token& stop) { run(stop); });
-  }
-  void stop() {
-    end_.ring();
-    thread_.stop();
   }
   /// Some message has ended.
   void look() {
