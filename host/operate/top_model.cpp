@@ -30,9 +30,6 @@ void add(queue::QueueStats& stats, const queue::StoredMessage& record, WallTime 
   }
 }
 
-/// Over how long rates are taken: a burst is seen for so long.
-constexpr Duration kRateSpan = std::chrono::seconds(10);
-constexpr Duration kShortestSpan = std::chrono::milliseconds(900);
 constexpr std::size_t kLongestFilter = 100;
 
 /// What a queue is sorted by: the greatest first, but names.
@@ -174,39 +171,27 @@ TopModel::TopModel(const std::vector<std::string>& queues, std::string only) : o
   }
 }
 
-void JobRates::note(const Counts& now, History& history) {
-  if (!history.empty() && (now.claimed < history.back().claimed || now.done < history.back().done)) {
-    history.clear();  // the job has begun anew
-  }
-  if (history.empty() || now.up > history.back().up) {
-    history.push_back(now);
-  }
-  // As with counts of queues: one that reaches back far enough stays.
-  while (history.size() > 2 && history.back().up - history[1].up >= kRateSpan) {
-    history.pop_front();
-  }
-}
-
 void JobRates::put_into(fleet::FleetView& view) {
-  std::map<std::pair<std::string, std::string>, History> seen;
+  decltype(counts_) seen;
   for (fleet::KnownHost& host : view.hosts) {
     for (fleet::JobRecord& job : host.record.jobs) {
       const std::pair key(host.record.instance, job.name);
-      History& history = seen[key] = std::move(histories_[key]);
-      note({host.record.up, job.claimed, job.done, job.retried + job.rejected}, history);
-      const Counts& first = history.front();
-      const Counts& last = history.back();
-      if (last.up - first.up < kShortestSpan) {
-        continue;
+      Counts& counts = seen[key] = std::move(counts_[key]);
+      if (job.claimed < counts.claimed.last() || job.done < counts.done.last()) {
+        counts = {};  // the job has begun anew
       }
-      const double seconds = std::chrono::duration<double>(last.up - first.up).count();
-      job.pace.over = last.up - first.up;
-      job.pace.claimed = static_cast<double>(last.claimed - first.claimed) / seconds;
-      job.pace.done = static_cast<double>(last.done - first.done) / seconds;
-      job.pace.failed = static_cast<double>(last.failed - std::min(first.failed, last.failed)) / seconds;
+      counts.claimed.add(host.record.up, job.claimed);
+      counts.done.add(host.record.up, job.done);
+      counts.failed.add(host.record.up, job.retried + job.rejected);
+      if (const auto claimed = counts.claimed.per_second()) {
+        job.pace.over = counts.claimed.span();
+        job.pace.claimed = *claimed;
+        job.pace.done = counts.done.per_second().value_or(0);
+        job.pace.failed = std::max(0.0, counts.failed.per_second().value_or(0));
+      }
     }
   }
-  histories_ = std::move(seen);
+  counts_ = std::move(seen);
 }
 
 void TopModel::see(fleet::FleetView view, const fleet::SteeringView& steering) {
@@ -259,25 +244,11 @@ void TopModel::see(const std::string& queue, const QueueCount& count, WallTime n
   known.queue.oldest = count.oldest_ready
                            ? std::optional(std::max(Duration(now - *count.oldest_ready), Duration::zero()))
                            : std::nullopt;
-  std::deque<Sample>& history = known.history;
-  if (count.whole && (history.empty() || count.counted_at > history.back().at)) {
-    history.push_back({count.counted_at, count.total()});
-    // The oldest that reaches back far enough stays, so that seldom counts have a rate too.
-    while (history.size() > 2 && count.counted_at - history[1].at >= kRateSpan) {
-      history.pop_front();
-    }
+  if (count.whole) {
+    known.pace.add(count.counted_at.time_since_epoch(), count.total());
   }
-  known.queue.in = inflow(known);
-}
-
-std::optional<double> TopModel::inflow(const Known& known) {
-  const std::deque<Sample>& history = known.history;
-  if (history.size() < 2 || history.back().at - history.front().at < kShortestSpan) {
-    return std::nullopt;
-  }
-  const double seconds = std::chrono::duration<double>(history.back().at - history.front().at).count();
-  const double grown = static_cast<double>(history.back().total) - static_cast<double>(history.front().total);
-  return std::max(0.0, grown / seconds + known.queue.out.value_or(0));
+  const auto grown = known.pace.per_second();
+  known.queue.in = grown ? std::optional(std::max(0.0, *grown + known.queue.out.value_or(0))) : std::nullopt;
 }
 
 void TopModel::see_trouble(const std::string& queue, std::string why) {

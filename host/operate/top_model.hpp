@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "host/fleet/fleet.hpp"
+#include "host/operate/count_pace.hpp"
 #include "host/operate/fleet_report.hpp"
 #include "host/queue/operator.hpp"
 
@@ -93,6 +93,10 @@ struct TopQueue {
 
 void describe(const TopQueue& queue, Fields& fields);
 
+/// Over how long rates are taken: a burst is seen for so long.
+inline constexpr Duration kRateSpan = std::chrono::seconds(10);
+inline constexpr Duration kShortestSpan = std::chrono::milliseconds(900);
+
 /// Makes the rates of jobs of what hosts have counted at successive looks, so that nothing that happens between two of
 /// them is missed. Of one thread.
 class JobRates {
@@ -102,16 +106,12 @@ class JobRates {
 
  private:
   struct Counts {
-    Duration up{};  ///< of the host
-    std::uint64_t claimed = 0;
-    std::uint64_t done = 0;
-    std::uint64_t failed = 0;
+    CountPace claimed{kRateSpan, kShortestSpan};
+    CountPace done{kRateSpan, kShortestSpan};
+    CountPace failed{kRateSpan, kShortestSpan};
   };
-  using History = std::deque<Counts>;
 
-  static void note(const Counts& now, History& history);
-
-  std::map<std::pair<std::string, std::string>, History> histories_;  ///< by instance and job
+  std::map<std::pair<std::string, std::string>, Counts> counts_;  ///< by instance and job
 };
 
 /// A key, as the screen understands it.
@@ -169,20 +169,15 @@ class TopModel {
   const std::string& message() const { return message_; }
 
  private:
-  struct Sample {
-    WallTime at{};
-    std::uint64_t total = 0;
-  };
   struct Known {
     TopQueue queue;
-    std::deque<Sample> history;  ///< of whole counts
+    CountPace pace{kRateSpan, kShortestSpan};  ///< of whole counts
   };
 
   std::optional<TopWish> press_command(char character);
   void press_filter(const TopKey& key);
   std::optional<TopWish> press_confirm(const TopKey& key);
   void move_selection(int by);
-  static std::optional<double> inflow(const Known& known);
 
   const std::string only_;
   std::map<std::string, Known> known_;

@@ -9,6 +9,7 @@
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/cli/views/queue_report.hpp"
+#include "host/operate/count_pace.hpp"
 #include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
@@ -17,7 +18,9 @@ namespace {
 
 constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J";
 
-using Paces = std::map<std::string, QueuePace>;
+using Paces = std::map<std::string, operate::CountPace>;
+// Long enough to even out batches, short enough to show what was changed just now.
+constexpr Duration kWindow = std::chrono::seconds(15);
 
 /// Reports of what was asked for, and the queues that could not be counted.
 struct Look {
@@ -84,7 +87,7 @@ Duration age_of(const QueueReport& report) { return report.standard.counts.age.v
 struct CountedQueue {
   const QueueReport& report;
   const Look& look;
-  const QueuePace* pace = nullptr;  ///< how fast it grows or shrinks; null: nobody watches it
+  const operate::CountPace* pace = nullptr;  ///< how fast it grows or shrinks; null: nobody watches it
 };
 
 void describe(const CountedQueue& counted, operate::Fields& fields) {
@@ -231,7 +234,8 @@ class Watch {
  private:
   void note_paces(const Look& seen) {
     for (const QueueReport& report : seen.reports) {
-      paces_[report.queue].add(session_.clock().steady_now(), report.standard.counts.total());
+      auto& pace = paces_.try_emplace(report.queue, kWindow).first->second;
+      pace.add(session_.clock().steady_now().time_since_epoch(), report.standard.counts.total());
     }
   }
 

@@ -15,8 +15,6 @@ constexpr std::size_t kFirstIds = 100;
 constexpr std::size_t kErrorGroups = 20;
 /// A look at a long half is many requests; each has its own time-out in the store.
 constexpr Deadline kNoDeadline = Deadline::never();
-// Long enough to even out batches, short enough to show what was changed just now.
-constexpr Duration kWindow = std::chrono::seconds(15);
 
 std::string layouts_text(const operate::CostSummary& costs, const cost::Prices& prices, const Screen& screen) {
   const cost::Usage total = costs.total();
@@ -125,34 +123,6 @@ std::string error_table(const queue::QueueOverview& half, WallTime now, const Sc
     text += "and " + std::to_string(half.unlisted_errors) + " for other causes\n";
   }
   return text;
-}
-
-void QueuePace::add(SteadyTime now, std::uint64_t total) {
-  looks_.emplace_back(now, total);
-  // Looks may be further apart than the window; two are always kept.
-  while (looks_.size() > 2 && now - looks_[1].first >= kWindow) {
-    looks_.pop_front();
-  }
-}
-
-std::optional<double> QueuePace::per_second() const {
-  if (looks_.size() < 2 || looks_.back().first <= looks_.front().first) {
-    return std::nullopt;
-  }
-  const double change = static_cast<double>(looks_.back().second) - static_cast<double>(looks_.front().second);
-  return change / std::chrono::duration<double>(looks_.back().first - looks_.front().first).count();
-}
-
-std::optional<Duration> QueuePace::empty_in() const {
-  const auto pace = per_second();
-  if (!pace || *pace >= 0 || looks_.back().second == 0) {
-    return std::nullopt;
-  }
-  const double seconds = static_cast<double>(looks_.back().second) / -*pace;
-  constexpr double kLongest = 365.0 * 24 * 3600;
-  return seconds > kLongest
-             ? std::nullopt
-             : std::optional(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)));
 }
 
 std::string cost_rows_text(const operate::CostSummary& costs, const cost::Prices& prices, const Screen& screen) {
