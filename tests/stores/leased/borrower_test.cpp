@@ -279,6 +279,26 @@ TEST_F(LeasedBorrowerTest, AStrictFenceKeepsAnOwnerOfBeforeFromCommitting) {
   EXPECT_EQ(settled(), SettleStatus::applied);
 }
 
+// Neither a removal nor a record that nobody has changed has a nonce.
+TEST_F(LeasedBorrowerTest, AMessageThatLiesThereUnchangedHasNotBeenRemovedByAnEarlierTry) {
+  const std::string id = send({.body = "x"});
+  const std::uint32_t shard = place_of_made_id(id)->second;
+  own(shard, "host-a/1", 3);
+  const Completion done{.receipt = {id, 1}, .effects = std::make_shared<Effects>()};
+  owned::Out out = out_of_made(id);
+  out.epoch = 3;
+  const auto settled = [&] {
+    return LeasedWriter(queue_, Half::standard, true).settle(std::span(&done, 1), {out}, soon()).front();
+  };
+  transport_.hold("TransactWriteItems", 100);
+  EXPECT_EQ(settled().error.code(), ErrorCode::unknown_outcome);
+  transport_.hold({}, 0);
+  clock_.advance(10min);  // the token of the first try tells nothing any more
+  own(shard, "host-b/1", 4);
+  EXPECT_EQ(settled().status, SettleStatus::lost);
+  EXPECT_THAT(items("orders#"), SizeIs(1));
+}
+
 TEST_F(LeasedBorrowerTest, AnOwnersRemovalIsOneWriteUnit) {
   std::vector<Completion> done;
   LeasedWriter::Outs outs;
