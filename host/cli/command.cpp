@@ -162,16 +162,6 @@ OrExit<bool> begins_with_queue(const Arguments& line, bool remembered) {
   return names_queue(line, may_be_own);
 }
 
-std::string take_remembered_queue(const Command& command, Words& words) {
-  constexpr std::string_view kQueue = "--queue=";
-  if (!queue_stands_first(command.flags) || words.empty() || !words.back().starts_with(kQueue)) {
-    return {};
-  }
-  std::string remembered = std::move(words.back());
-  words.pop_back();
-  return remembered;
-}
-
 Exit help(Words words, Console& console) {
   const bool about_itself =
       words.size() == 1 && (words.front() == "help" || words.front() == "--help" || words.front() == "-h");
@@ -202,7 +192,7 @@ bool has_output_flag(const Command& command) {
   return flag != nullptr && flag->value == "json|text";
 }
 
-Exit dispatch(Words words, Console& console, TypedIn typed_in, std::string& name) {
+Exit dispatch(Words words, Console& console, const RememberedOptions& remembered, std::string& name) {
   if (words.empty()) {
     return Exit::usage("no command; `sluice help` lists them");
   }
@@ -231,14 +221,15 @@ Exit dispatch(Words words, Console& console, TypedIn typed_in, std::string& name
   }
   SLUICE_TRY(command, take_command(words));
   name = (*command)->name;
-  std::string remembered = typed_in == TypedIn::shell ? take_remembered_queue(**command, words) : std::string();
-  const Arguments line = Arguments::of_line(**command, words);
-  SLUICE_TRY(queue_first, begins_with_queue(line, !remembered.empty()));
-  const bool goes_without_saying = !remembered.empty() && !*queue_first && !line.has("queue");
-  if (goes_without_saying) {
-    words.push_back(std::move(remembered));
+  Arguments line = Arguments::of_line(**command, words);
+  RememberedOptions unsaid = line.unsaid(remembered);
+  auto queue = unsaid.extract("queue");
+  line.add(unsaid);
+  SLUICE_TRY(queue_first, begins_with_queue(line, !queue.empty()));
+  if (!*queue_first) {
+    unsaid.insert(std::move(queue));
   }
-  SLUICE_TRY(arguments, Arguments::parse(**command, words, *queue_first, goes_without_saying));
+  SLUICE_TRY(arguments, Arguments::parse(**command, words, *queue_first, unsaid));
   if (arguments->wants_help()) {
     console.out(command_help(**command));
     return Exit::ok();
@@ -343,8 +334,46 @@ Arguments Arguments::of_line(const Command& command, std::span<const std::string
   return read(command, words, false, ignored);
 }
 
+RememberedOptions Arguments::unsaid(const RememberedOptions& remembered) const {
+  RememberedOptions unsaid;
+  for (const auto& [name, value] : remembered) {
+    const Flag* const flag = command_->flag(name);
+    if (flag != nullptr && !has(flag->name) && !contradicts(*flag)) {
+      unsaid.emplace(flag->name, value);
+    }
+  }
+  return unsaid;
+}
+
+bool Arguments::contradicts(const Flag& flag) const {
+  // A host file and a table without one exclude each other; what else says where a table is goes with both, but is that
+  // of the table or file that was remembered with it.
+  const std::string_view name = flag.name;
+  const bool of_place = name == "table" || name == "index" || name == "endpoint" || name == "region";
+  if ((has("config") && (of_place || name == "queue")) || (has("table") && (name == "config" || name == "queue"))) {
+    return true;
+  }
+  // What is named by its queue or by its job.
+  if (name == "queue" && plain_.contains("name")) {
+    return true;
+  }
+  const auto excludes = [](const Flag& one, const Flag& other) {
+    const Words against = split(one.against, '|');
+    return std::find(against.begin(), against.end(), other.name) != against.end();
+  };
+  return std::any_of(command_->flags.begin(), command_->flags.end(), [&](const Flag& other) {
+    return (excludes(flag, other) || excludes(other, flag)) && has(other.name);
+  });
+}
+
+void Arguments::add(const RememberedOptions& unsaid) {
+  for (const auto& [name, value] : unsaid) {
+    values_[name].push_back(value);
+  }
+}
+
 OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std::string>& words, bool queue_first,
-                                   bool queue_remembered) {
+                                   const RememberedOptions& unsaid) {
   std::vector<Exit> wrong;
   Arguments arguments = read(command, words, queue_first, wrong);
   if (!wrong.empty()) {
@@ -353,7 +382,8 @@ OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std
   if (arguments.help_) {
     return arguments;
   }
-  const bool queue_given = arguments.has("queue") && !queue_remembered;
+  const bool queue_given = arguments.has("queue");
+  arguments.add(unsaid);
   if (arguments.plain_.contains("id") && command.flag("id")->repeated && !queue_given && !arguments.has("table")) {
     arguments.plain_id_ = arguments.get("id");
   }
@@ -491,9 +521,9 @@ const Command* find_command(const std::vector<Command>& commands, const std::vec
   return both != nullptr || words.empty() ? both : find_command(commands, words[0]);
 }
 
-int run_command_line(const std::vector<std::string>& words, Console& console, TypedIn typed_in) {
+int run_command_line(const std::vector<std::string>& words, Console& console, const RememberedOptions& remembered) {
   std::string name;
-  const Exit end = dispatch(words, console, typed_in, name);
+  const Exit end = dispatch(words, console, remembered, name);
   console.flush();
   console.end_progress();
   const std::string prefix = name.empty() ? "sluice: " : "sluice " + name + ": ";

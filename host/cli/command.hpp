@@ -113,19 +113,26 @@ struct Command {
   std::size_t name_words() const { return 1 + static_cast<std::size_t>(std::count(name.begin(), name.end(), ' ')); }
 };
 
+/// Options that hold for many lines, by their names, such as {"queue", "orders"}: what a shell remembers.
+using RememberedOptions = std::map<std::string, std::string, std::less<>>;
+
 /// The options that a command was given, checked against its flags. A value.
 class Arguments {
  public:
   /// Reads the words after the command's name. Exit 64 with one line for an unknown option (naming the nearest), a
   /// missing or empty value, an option given twice, a missing one, one that its flag does not allow beside others, or a
   /// word that belongs to nothing: neither an option's value nor one of those that may stand alone.
-  /// `queue_first`: the first plain word names the queue, and is no id or key. `queue_remembered`: --queue was not
-  /// typed.
+  /// `queue_first`: the first plain word names the queue, and is no id or key. `unsaid`: what holds beside the words.
   static OrExit<Arguments> parse(const Command& command, const std::vector<std::string>& words,
-                                 bool queue_first = false, bool queue_remembered = false);
+                                 bool queue_first = false, const RememberedOptions& unsaid = {});
   /// The same of a line that may be half-written or wrong: what it has so far. Words that belong to nothing are passed
   /// over, and of an option that lacks its value the text is empty.
   static Arguments of_line(const Command& command, std::span<const std::string> words);
+  /// Those of the remembered options that hold for this line: the command takes them, and nothing that the line has is
+  /// the same or contradicts them.
+  RememberedOptions unsaid(const RememberedOptions& remembered) const;
+  /// Takes them as if they had been typed.
+  void add(const RememberedOptions& unsaid);
   /// Options that somebody else has read and checked, by their names.
   static Arguments of(const std::map<std::string, std::string>& values);
 
@@ -160,6 +167,8 @@ class Arguments {
   /// Reads what can be read. What cannot be goes to `wrong`, options first.
   static Arguments read(const Command& command, std::span<const std::string> words, bool queue_first,
                         std::vector<Exit>& wrong);
+  /// Whether it contradicts a remembered option of that flag.
+  bool contradicts(const Flag& flag) const;
   /// Whether what is given agrees with what the flag says of itself.
   OrExit<void> check(const Flag& flag) const;
 
@@ -185,11 +194,8 @@ const Command* find_command(const std::vector<Command>& commands, std::string_vi
 const Command* find_command(const std::vector<Command>& commands, const std::vector<std::string>& words);
 inline const Command* find_command(std::string_view name) { return find_command(commands(), name); }
 
-/// Where the words come from. A shell puts the queue that it remembers behind them, as --queue=NAME.
-enum class TypedIn { terminal, shell };
-
-/// Runs the command that the arguments name and says on stderr why it failed. Returns the process's exit code.
-int run_command_line(const std::vector<std::string>& words, Console& console, TypedIn typed_in = TypedIn::terminal);
+/// Runs the command that the words name and says on stderr why it failed. Returns the process's exit code.
+int run_command_line(const std::vector<std::string>& words, Console& console, const RememberedOptions& remembered = {});
 
 // What `commands` puts together, each in a file of its own.
 std::vector<Command> host_commands();

@@ -109,6 +109,40 @@ TEST(Arguments, AreReadOfALineThatIsHalfWritten) {
   EXPECT_EQ(read({"--", "--queue"}).plain(), (std::vector<std::string>{"--queue"}));
 }
 
+TEST(Arguments, AreCompletedByWhatIsRemembered) {
+  const Command remove{
+      .name = "delete",
+      .flags = {{.name = "id", .value = "ID", .help = "", .repeated = true, .alone = true},
+                {.name = "all", .value = {}, .help = "", .against = "id"},
+                {.name = "queue", .value = "QUEUE", .help = ""},
+                {.name = "config", .value = "FILE", .help = ""},
+                {.name = "table", .value = "TABLE", .help = "", .alias = "table-name"},
+                {.name = "endpoint", .value = "URL", .help = ""}},
+  };
+  const RememberedOptions remembered{
+      {"config", "h.toml"}, {"endpoint", "http://e"}, {"id", "A-9"}, {"other", "x"}, {"queue", "orders"}};
+  const auto added = [&](const std::vector<std::string>& words) {
+    std::string names;
+    for (const auto& [name, value] : Arguments::of_line(remove, words).unsaid(remembered)) {
+      names += name + " ";
+    }
+    return names;
+  };
+  EXPECT_EQ(added({}), "config endpoint id queue ");
+  EXPECT_EQ(added({"A-1"}), "config endpoint queue ");
+  EXPECT_EQ(added({"--", "--queue=x"}), "config endpoint queue ") << "that is an id";
+  EXPECT_EQ(added({"--queue="}), "config endpoint id ") << "though it is wrong";
+  EXPECT_EQ(added({"--all"}), "config endpoint queue ");
+  EXPECT_EQ(added({"--config", "x"}), "id ");
+  EXPECT_EQ(added({"--table-name", "t"}), "endpoint id ");
+  const auto parsed = Arguments::parse(remove, {"--", "A-1"}, false, {{"config", "h.toml"}, {"queue", "orders"}});
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(parsed->all("id"), (std::vector<std::string>{"A-1"}));
+  EXPECT_EQ(parsed->get("config"), "h.toml");
+  EXPECT_EQ(parsed->get("queue"), "orders");
+  EXPECT_EQ(parsed->plain_id(), "A-1") << "no queue was typed";
+}
+
 TEST(Arguments, SayWhatIsWrongAndTheMend) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{}, "--queue is missing; write --queue QUEUE"},

@@ -64,6 +64,11 @@ TEST_F(Choice, AQueueIsAPlainWordEverywhere) {
   EXPECT_EQ(folder_.run({"dlq", "orders"}).exit_code, 0);
   EXPECT_EQ(json::parse(folder_.run({"get", "orders", "A-1"}).out).at("id").as_string(), "A-1");
   EXPECT_EQ(json::parse(folder_.run({"get", "--", "orders", "A-1"}).out).at("id").as_string(), "A-1");
+  EXPECT_EQ(folder_.run({"shell", "orders", "--output", "text"}, "get -- A-2\n").exit_code, 0)
+      << "what the shell adds is no id";
+  EXPECT_THAT(folder_.run({"shell", "orders"}, "get q --queue=orders\n").err,
+              HasSubstr("no message \"q\" in queue \"orders\""))
+      << "with --queue every word is an id";
   EXPECT_EQ(folder_.run({"delete", "--yes", "orders", "A-1", "--output", "text"}).out, "removed  A-1\n");
   EXPECT_EQ(folder_.run({"send", "orders", "-"}, "7\n").out_lines().size(), 1U);
   EXPECT_EQ(

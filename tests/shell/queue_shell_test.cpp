@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <span>
 
 namespace sluice::test {
 namespace {
@@ -24,8 +25,8 @@ class Dialogue {
  public:
   explicit Dialogue(RememberedOptions options = {{"queue", "orders"}})
       : shell(std::move(options), {.run =
-                                       [this](const Words& words) {
-                                         runs.push_back(words);
+                                       [this](const Words& words, const RememberedOptions& remembered) {
+                                         runs.push_back(whole(words, remembered));
                                          return exit_code;
                                        },
                                    .try_open =
@@ -49,6 +50,16 @@ class Dialogue {
     runs.clear();
     return shell.step(line, {.out = [this](std::string_view text) { out += text; },
                              .note = [this](std::string_view note) { notes.emplace_back(note); }});
+  }
+  /// The words, and what holds beside them.
+  static Words whole(Words words, const RememberedOptions& remembered) {
+    if (const cli::Command* command = cli::find_command(cli::commands(), words)) {
+      const auto line = cli::Arguments::of_line(*command, std::span(words).subspan(command->name_words()));
+      for (const auto& [name, value] : line.unsaid(remembered)) {
+        words.push_back("--" + name + "=" + value);
+      }
+    }
+    return words;
   }
   /// The words that a line became; empty when it was not run.
   Words ran(const std::string& line) {
@@ -112,7 +123,7 @@ TEST(QueueShell, SelectsAMessageThatIsThere) {
   EXPECT_EQ(dialogue.shell.prompt(), "sluice orders> ");
   EXPECT_THAT(dialogue.ran("id A-101"), ElementsAre("get", "--id=A-101", "--queue=orders"));
   EXPECT_EQ(dialogue.shell.prompt(), "sluice orders A-101> ");
-  EXPECT_THAT(dialogue.ran("get"), ElementsAre("get", "--queue=orders", "--id=A-101"));
+  EXPECT_THAT(dialogue.ran("get"), ElementsAre("get", "--id=A-101", "--queue=orders"));
   EXPECT_THAT(dialogue.ran("fail --id B"), ElementsAre("fail", "--id", "B", "--queue=orders"));
   dialogue.exit_code = 1;
   dialogue.type("id nobody");
@@ -132,7 +143,7 @@ TEST(QueueShell, DoesNotGiveANewMessageTheSelectedId) {
 TEST(QueueShell, LeavesAnIdThatLooksLikeAnOptionAlone) {
   Dialogue dialogue;
   dialogue.type("id A-101");
-  EXPECT_THAT(dialogue.ran("delete -- --odd"), Not(Contains("--id=A-101")));
+  EXPECT_THAT(dialogue.ran("delete -- --odd"), ElementsAre("delete", "--", "--odd", "--queue=orders"));
 }
 
 TEST(QueueShell, PurgesTheQueueWhateverIsSelected) {
@@ -155,7 +166,7 @@ TEST(QueueShell, DropsASelectionThatIsGone) {
   dialogue.type("delete --where 'receive_count > 3'");
   EXPECT_THAT(dialogue.runs, ElementsAre(Not(Contains("--id=A-101"))));
   EXPECT_EQ(dialogue.shell.prompt(), "sluice orders A-101> ");
-  EXPECT_THAT(dialogue.ran("delete"), ElementsAre("delete", "--queue=orders", "--id=A-101"));
+  EXPECT_THAT(dialogue.ran("delete"), ElementsAre("delete", "--id=A-101", "--queue=orders"));
   EXPECT_EQ(dialogue.shell.prompt(), "sluice orders> ");
 }
 
@@ -240,7 +251,7 @@ TEST(QueueShell, Helps) {
   EXPECT_THAT(dialogue.out, Not(HasSubstr("  shell ")));
   EXPECT_THAT(dialogue.ran("help ls"), ElementsAre("help", "ls"));
   EXPECT_THAT(dialogue.ran("? ls"), ElementsAre("help", "ls"));
-  EXPECT_THAT(dialogue.ran("ls --help"), ElementsAre("ls", "--help"));
+  EXPECT_THAT(dialogue.ran("ls --help"), ElementsAre("ls", "--help", "--queue=orders"));
   EXPECT_THAT(dialogue.ran("table"), ElementsAre("table"));
 }
 

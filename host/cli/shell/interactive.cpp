@@ -149,8 +149,8 @@ Exit run_shell(const Arguments& arguments, Console& console) {
       options["queue"] = queues.front();
     }
   }
-  const auto run = [&console](const std::vector<std::string>& words) {
-    return run_command_line(words, console, TypedIn::shell);
+  const auto run = [&console](const std::vector<std::string>& words, const RememberedOptions& remembered) {
+    return run_command_line(words, console, remembered);
   };
   const auto try_open = [](const RememberedOptions& chosen) {
     const auto session = QueueSession::open(Arguments::of({chosen.begin(), chosen.end()}));

@@ -38,8 +38,6 @@ constexpr std::array<std::string_view, 3> kOwnIds{"send", "enqueue-test", "purge
 constexpr std::array<std::string_view, 5> kSelectors{"where", "older-than", "error", "error-like", "all"};
 // They hold what messages hold, and are not written to a file.
 constexpr std::array<std::string_view, 7> kContent{"data", "text", "attr", "set", "where", "error", "error-like"};
-// Where a table is, remembered from the shell's own options.
-constexpr std::array<std::string_view, 4> kPlace{"table", "index", "endpoint", "region"};
 
 constexpr std::size_t kRecentIds = 100;
 constexpr std::size_t kWidestId = 40;
@@ -65,44 +63,6 @@ Arguments read(const Command& command, const Words& words) {
 bool takes_plain_ids(const Command& command) {
   const Flag* const id = command.flag("id");
   return id != nullptr && id->alone;
-}
-
-/// False for a remembered option that contradicts what a line says itself.
-bool agrees(std::string_view name, const Arguments& line) {
-  const bool names_table = line.has("table");
-  const bool names_file = line.has("config");
-  if (name == "config") {
-    return !names_table;
-  }
-  if (is_one_of(name, kPlace)) {
-    return !names_file;
-  }
-  return name != "queue" || (!names_file && !names_table);
-}
-
-/// Something that was typed excludes this option.
-bool is_excluded(const Flag& flag, const Arguments& line) {
-  const auto excludes = [](const Flag& one, const Flag& other) {
-    const Words against = split(one.against, '|');
-    return std::find(against.begin(), against.end(), other.name) != against.end();
-  };
-  const std::vector<Flag>& flags = line.command()->flags;
-  return std::any_of(flags.begin(), flags.end(), [&](const Flag& other) {
-    return (excludes(flag, other) || excludes(other, flag)) && line.has(other.name);
-  });
-}
-
-/// Whether a line names its queue as a plain word.
-bool names_queue(const Arguments& line, const Words& queues) {
-  const Command& command = *line.command();
-  const Flag* const flag = command.flag("queue");
-  if (flag == nullptr || line.plain().empty()) {
-    return false;
-  }
-  // What is steered is named by its queue or by its job.
-  return flag->alone || command.flag("name") != nullptr ||
-         (queue_stands_first(command.flags) &&
-          std::find(queues.begin(), queues.end(), line.plain().front()) != queues.end());
 }
 
 /// Whether the word after `before` is a message's id.
@@ -204,7 +164,7 @@ int QueueShell::help(const Words& words, const ShellOutput& output) {
   }
   Words line = words;
   line.front() = "help";
-  return surroundings_.run(line);
+  return surroundings_.run(line, {});
 }
 
 int QueueShell::use(const Words& words, const ShellOutput& output) {
@@ -258,7 +218,7 @@ int QueueShell::run_command(const Words& words, const ShellOutput& output) {
     return kExitUsage;
   }
   if (command == nullptr) {
-    return surroundings_.run(words);
+    return surroundings_.run(words, {});
   }
   if (!can_be_typed(*command)) {
     output.note("`" + first + "` needs a terminal of its own; end this shell first");
@@ -274,38 +234,30 @@ int QueueShell::run_command(const Words& words, const ShellOutput& output) {
   return run(*command, words);
 }
 
-int QueueShell::run(const Command& command, Words words) {
-  const Words whole = with_remembered(command, std::move(words));
-  const int code = surroundings_.run(whole);
+int QueueShell::run(const Command& command, const Words& words) {
+  Arguments line = read(command, words);
+  const RememberedOptions remembered = remembered_for(line);
+  const int code = surroundings_.run(words, remembered);
+  line.add(line.unsaid(remembered));
   const bool removes = command.name == "delete" || command.name == "cancel";
-  if (code == kExitOk && removes && !selected_.empty() &&
-      std::find(whole.begin(), whole.end(), "--id=" + selected_) != whole.end()) {
+  if (code == kExitOk && removes && line.get("id") == selected_) {
     selected_.clear();
   }
   return code;
 }
 
-QueueShell::Words QueueShell::with_remembered(const Command& command, Words words) const {
-  // "get --help" is about the command and nothing else.
-  const Arguments line = read(command, words);
-  if (line.wants_help()) {
-    return words;
+RememberedOptions QueueShell::remembered_for(const Arguments& line) const {
+  RememberedOptions remembered = options_;
+  const Words queues = surroundings_.queues();
+  const bool queue_first = queue_stands_first(line.command()->flags) && !line.plain().empty();
+  if (queue_first && std::find(queues.begin(), queues.end(), line.plain().front()) != queues.end()) {
+    remembered.erase("queue");
   }
-  const bool queue_named = names_queue(line, surroundings_.queues());
-  for (const auto& [name, value] : options_) {
-    const Flag* flag = command.flag(name);
-    if (flag != nullptr && !line.has(name) && agrees(name, line) && !is_excluded(*flag, line) &&
-        !(name == "queue" && queue_named)) {
-      words.push_back("--" + name + "=" + value);
-    }
+  const bool selects = std::any_of(kSelectors.begin(), kSelectors.end(), [&](auto name) { return line.has(name); });
+  if (!selected_.empty() && !selects && !is_one_of(line.command()->name, kOwnIds)) {
+    remembered.emplace("id", selected_);
   }
-  const Flag* id = command.flag("id");
-  const auto given = [&line](std::string_view name) { return line.has(name); };
-  if (id != nullptr && !selected_.empty() && !given("id") && !is_one_of(command.name, kOwnIds) &&
-      std::none_of(kSelectors.begin(), kSelectors.end(), given) && !is_excluded(*id, line)) {
-    words.push_back("--id=" + selected_);
-  }
-  return words;
+  return remembered;
 }
 
 void QueueShell::note_id(const std::string& id) {

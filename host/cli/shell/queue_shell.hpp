@@ -13,13 +13,10 @@
 
 namespace sluice::cli {
 
-/// The options that hold for a whole dialogue, such as {"queue", "orders"}.
-using RememberedOptions = std::map<std::string, std::string, std::less<>>;
-
 /// What the shell of `sluice` asks of its surroundings; called by `step` and `complete` only.
 struct QueueShellSurroundings {
-  /// Runs one command line and says why it failed; returns its exit code.
-  std::function<int(const std::vector<std::string>& words)> run;
+  /// Runs one command line, as run_command_line.
+  std::function<int(const std::vector<std::string>& words, const RememberedOptions& remembered)> run;
   /// How a command with these options would end that only opens its queue.
   std::function<Exit(const RememberedOptions& options)> try_open;
   std::function<std::vector<std::string>()> queues;                               ///< known by name, for completion
@@ -50,9 +47,9 @@ class QueueShell final : public Shell {
   int use(const Words& words, const ShellOutput& output);
   int select(const Words& words, const ShellOutput& output);
   int run_command(const Words& words, const ShellOutput& output);
-  int run(const Command& command, Words words);
-  /// A command's words, its name first, with what is remembered.
-  Words with_remembered(const Command& command, Words words) const;
+  int run(const Command& command, const Words& words);
+  /// What is remembered, for such a line.
+  RememberedOptions remembered_for(const Arguments& line) const;
   void note_id(const std::string& id);
 
   std::vector<std::string> candidates(const Words& before, std::string_view typed);
