@@ -109,6 +109,7 @@ void put_local_records(fleet::FleetView& view, const runtime::LocalHosts& local)
 
 std::vector<operate::JobSummary> jobs_of(const std::vector<config::JobConfig>& files) {
   std::vector<operate::JobSummary> jobs;
+  jobs.reserve(files.size());
   for (const config::JobConfig& job : files) {
     jobs.push_back({.name = job.name,
                     .queue = work::queue_text(job),

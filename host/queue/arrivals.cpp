@@ -26,7 +26,8 @@ std::uint64_t Arrivals::heard() {
                        ++count_;
                        told_.notify_all();
                      },
-                 .lost = {}});
+                 .lost = {},
+                 .by_call = true});
   const MutexLock lock(mutex_);
   return count_;
 }

@@ -147,6 +147,9 @@ struct SourceTraits {
 struct SourceEvents {
   std::function<void()> on_ready;                      ///< something may be claimable now
   std::function<void(std::span<const Receipt>)> lost;  ///< these deliveries are no longer ours
+  /// Who is told claims now and then, as if the source had not been started: each claim is written and ends with its
+  /// visibility timeout, and nothing is owned in between.
+  bool by_call = false;
 };
 
 /// In which order messages are handed out.

@@ -519,8 +519,9 @@ class LeasedOperator final : public table::RecordOperator {
   Place goal(const Task& task, std::uint32_t shards, WallTime now, std::int64_t number) const {
     const core::MessageState state = state_of(task.item);
     const std::uint32_t from = shard_of(task.item);
-    // A shard beyond the number is to run empty.
-    const std::uint32_t shard = from < shards ? from : queue_.shard_for(state.group, shards);
+    std::string held = held_sort(task.item);
+    // A shard beyond the number is to run empty; but what holds a group lies beside what says so.
+    const std::uint32_t shard = from < shards || !held.empty() ? from : queue_.shard_for(state.group, shards);
     const auto in = [&](Half half) { return partition_of(place().queue, half, shard); };
     const auto key_at = [&](WallTime due) { return sort_key_of(state.priority, due, queue_.random); };
     switch (task.change->action) {
@@ -532,8 +533,8 @@ class LeasedOperator final : public table::RecordOperator {
         return {in(Half::dlq), key_at(now)};
       case ChangeAction::redrive:
         // What its group waits for goes back to where it lay.
-        if (std::string held = held_sort(task.item); is_sort_key(held)) {
-          return {partition_of(place().queue, Half::standard, from), std::move(held)};
+        if (is_sort_key(held)) {
+          return {in(Half::standard), std::move(held)};
         }
         [[fallthrough]];
       default:

@@ -395,7 +395,10 @@ class LeasedSource final : public Source {
         ready();
       }
     });
-    const std::uint32_t number = table_.start(half_, std::move(events));
+    std::optional<std::uint32_t> number;
+    if (!events.by_call) {
+      number = table_.start(half_, std::move(events));
+    }
     const MutexLock lock(mutex_);
     SLUICE_ASSERT(!number_);
     number_ = number;
@@ -407,11 +410,11 @@ class LeasedSource final : public Source {
     std::uint32_t number = 0;
     {
       const MutexLock lock(mutex_);
+      std::swap(subscription_, ended);
       if (!number_ || std::exchange(stopped_, true)) {
         return;
       }
       number = *number_;
-      std::swap(subscription_, ended);
     }
     table_.stop(half_, number);
   }

@@ -626,6 +626,9 @@ class OutboxSource final : public Source {
 
   void start(SourceEvents events) override {
     SLUICE_ASSERT(!events_);
+    if (events.by_call) {
+      return;  // rows are handed out to jobs only, and a claim says so
+    }
     events_.emplace(std::move(events));
     holder_.start();
     rows_.start();

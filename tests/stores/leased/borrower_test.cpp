@@ -178,6 +178,22 @@ TEST_F(LeasedBorrowerTest, WhatWasTakenBeforeTheSourceWasStartedIsExtendedAndSet
   borrower_.stop();
 }
 
+// As clients and `sluice receive --wait` do.
+TEST_F(LeasedBorrowerTest, WhoWaitsAndClaimsByCallOwnsNothingAndHasWhatItTakesForTheVisibilityTimeout) {
+  int told = 0;
+  borrower_.start({.on_ready = [&told] { ++told; }, .lost = {}, .by_call = true});
+  send({.body = "x"});
+  EXPECT_EQ(told, 1);
+  ASSERT_THAT(take(), SizeIs(1));
+  EXPECT_THAT(items("orders@"), SizeIs(1)) << "their number, and no owner";
+  EXPECT_THAT(take(), IsEmpty());
+  clock_.advance(31s);
+  const auto again = take();
+  ASSERT_THAT(again, SizeIs(1));
+  EXPECT_EQ(end(again.front().receipt, CompletionAction::remove).status, SettleStatus::applied);
+  borrower_.stop();
+}
+
 TEST_F(LeasedBorrowerTest, ReceiptsOfAnotherProcessAreHonoured) {
   send({.id = "own", .body = "x"});
   send({.body = "y"});

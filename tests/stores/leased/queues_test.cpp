@@ -642,6 +642,34 @@ TEST_F(LeasedQueuesTest, ADeadLetterThatHoldsItsGroupSaysWhereItLayWhateverElseI
   EXPECT_THAT(held_sort(left.front()), IsEmpty());
 }
 
+TEST_F(LeasedQueuesTest, ADeadLetterThatHoldsItsGroupStaysBesideWhatSaysSoThoughItsShardIsBeyondTheNumber) {
+  constexpr std::uint32_t kBeyond = 11;
+  const std::string before = sort_key_of(Priority::normal, clock_.wall_now() - 60s, random_);
+  Item letter =
+      at(partition_of("orders", Half::dlq, kBeyond), sort_key_of(Priority::normal, clock_.wall_now(), random_));
+  letter.emplace(attribute::kBody, "x");
+  letter.emplace(attribute::kGroup, "g");
+  letter.emplace(attribute::kOwnId, "A-1");
+  letter.emplace(attribute::kHold, before);
+  put(letter);
+  const Place lies = Place::of(letter);
+  Item alias = alias_place("orders", "A-1").key();
+  alias.emplace(attribute::kTarget, lies.partition);
+  alias.emplace(attribute::kTargetSort, lies.sort);
+  put(alias);
+  Item hold = hold_place("orders", kBeyond, "g").key();
+  hold.emplace(attribute::kOwnId, "A-1");
+  hold.emplace(attribute::kGroup, "g");
+  put(hold);
+  for (const ChangeAction action : {ChangeAction::move_to_front, ChangeAction::redrive}) {
+    const Change change{.id = "A-1", .action = action};
+    EXPECT_EQ(desk_->change("orders", std::span(&change, 1), soon()).front().status, ChangeStatus::applied);
+  }
+  for (const Item& left : stored()) {
+    EXPECT_NE(Place::of(left), Place::of(hold)) << "its group goes on";
+  }
+}
+
 TEST_F(LeasedQueuesTest, NoticesAndKeysLieBesideTheMessages) {
   const auto opened_board = queues_->open_board("orders");
   NoticeBoard* const board = opened_board->get();

@@ -224,7 +224,7 @@ int wait_for(my_socket socket, my_bool reads, int /*timeout*/) {
   // It leaves the socket blocking, so that OpenSSL would wait by itself.
   ::fcntl(socket, F_SETFL, O_NONBLOCK);
   pollfd watched{socket, static_cast<short>(reads != 0 && !waiting.sending ? POLLIN : POLLOUT), 0};
-  return poll_until(std::span(&watched, 1), *waiting.clock, waiting.deadline) ? 1 : 0;
+  return waiting.clock != nullptr && poll_until(std::span(&watched, 1), *waiting.clock, waiting.deadline) ? 1 : 0;
 }
 
 /// libmariadb has one set-up for the process, which must not happen in two threads at once.
