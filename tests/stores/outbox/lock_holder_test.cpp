@@ -163,6 +163,15 @@ class LockHolderTest : public ::testing::Test {
   std::unique_ptr<Source> source_;
 };
 
+// As `sluice receive --wait` does: no relay begins there.
+TEST_F(LockHolderTest, WhoClaimsByCallIsHandedNothingThoughHeWaits) {
+  source_->start({.on_ready = [] {}, .lost = {}, .by_call = true});
+  const auto claimed = source_->claim({.max = 1}, Deadline::after(clock_, 1s));
+  ASSERT_FALSE(claimed);
+  EXPECT_EQ(claimed.error().code(), ErrorCode::invalid);
+  EXPECT_EQ(table_.beats, 0);
+}
+
 // Who is killed is missed once a second otherwise, and with him his rows.
 TEST_F(LockHolderTest, LooksForOthersThatHaveEndedWhileRowsAreHandedOut) {
   start();
