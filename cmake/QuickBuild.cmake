@@ -11,8 +11,11 @@ set(sluice_std_headers
   <variant> <vector> <boost/core/noncopyable.hpp> <boost/system/result.hpp>)
 
 # For tests, what none of them computes in for long is compiled without the optimiser, in half the time: most of the tests themselves, and
-# of the host its commands, its files, and what holds it together.
-set(sluice_unoptimised $<$<CONFIG:Debug>:-O0>)
+# of the host its commands, its files, and what holds it together. Not beside sanitizers: their stack frames are too large then for
+# what nests deeply.
+if(NOT SLUICE_SANITIZE)
+  set(sluice_unoptimised $<$<CONFIG:Debug>:-O0>)
+endif()
 
 # sluice_compile_together(SET TYPES OPTIMISED FOLDER...): the targets of these types below the folders are compiled some sources at a
 # time, and share the set's headers and the options that it was compiled with. OPTIMISED: those that say so of themselves (TRUE), or all

@@ -155,6 +155,26 @@ TEST(QueueShell, PurgesTheQueueWhateverIsSelected) {
       << "the plain word is the id, of every command that takes one";
 }
 
+TEST(QueueShell, DoesNotTakeTheSelectedIdElsewhere) {
+  Dialogue dialogue;
+  dialogue.type("id A-101");
+  for (const std::string place : {"--queue late", "--outbox mail", "--config other.toml", "--table t2"}) {
+    EXPECT_THAT(dialogue.ran("delete " + place), Not(Contains("--id=A-101"))) << place;
+    EXPECT_EQ(dialogue.shell.prompt(), "sluice orders A-101> ");
+  }
+}
+
+TEST(QueueShell, KeepsASelectionThatWasNotRemoved) {
+  Dialogue dialogue;
+  dialogue.type("id A-101");
+  for (const std::string line : {"delete --help", "delete --dry-run", "delete A-102", "delete A-101 --queue late"}) {
+    dialogue.type(line);
+    EXPECT_EQ(dialogue.shell.prompt(), "sluice orders A-101> ") << line;
+  }
+  dialogue.type("delete --id A-100 --id A-101");
+  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders> ");
+}
+
 TEST(QueueShell, DropsASelectionThatIsGone) {
   Dialogue dialogue;
   dialogue.type("id A-101");

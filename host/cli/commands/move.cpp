@@ -161,7 +161,7 @@ class MoveRun {
       const cost::Spent& would = mover_.planned_cost();
       console_.out("cost: " + fixed_decimal(would.write_units, 1) + " write units, " +
                    fixed_decimal(would.read_units, 1) + " read units and about " +
-                   fixed_decimal(std::ceil(would.requests), 0) + " requests, " + money(would) + " (" +
+                   fixed_decimal(with_planned({}, would).requests, 0) + " requests, " + money(would) + " (" +
                    prices_.origin() + "); this look has cost " + fixed_decimal(spent->requests, 0) + " requests and " +
                    fixed_decimal(spent->read_units, 1) + " read units\n");
     } else {

@@ -236,25 +236,29 @@ int QueueShell::run_command(const Words& words, const ShellOutput& output) {
 
 int QueueShell::run(const Command& command, const Words& words) {
   Arguments line = read(command, words);
-  const RememberedOptions remembered = remembered_for(line);
+  const bool here = !line.has("queue") && !line.has("config") && !line.has("table");
+  const RememberedOptions remembered = remembered_for(line, here);
   const int code = surroundings_.run(words, remembered);
   line.add(line.unsaid(remembered));
   const bool removes = command.name == "delete" || command.name == "cancel";
-  if (code == kExitOk && removes && line.get("id") == selected_) {
+  const Words ids = line.all("id");
+  if (code == kExitOk && removes && here && !line.wants_help() && !line.has("dry-run") &&
+      std::find(ids.begin(), ids.end(), selected_) != ids.end()) {
     selected_.clear();
   }
   return code;
 }
 
-RememberedOptions QueueShell::remembered_for(const Arguments& line) const {
+RememberedOptions QueueShell::remembered_for(const Arguments& line, bool here) const {
   RememberedOptions remembered = options_;
   const Words queues = surroundings_.queues();
   const bool queue_first = queue_stands_first(line.command()->flags) && !line.plain().empty();
   if (queue_first && std::find(queues.begin(), queues.end(), line.plain().front()) != queues.end()) {
     remembered.erase("queue");
   }
+  // The selected message is one of the queue that is in use, and another queue may have one of its id.
   const bool selects = std::any_of(kSelectors.begin(), kSelectors.end(), [&](auto name) { return line.has(name); });
-  if (!selected_.empty() && !selects && !is_one_of(line.command()->name, kOwnIds)) {
+  if (!selected_.empty() && here && !selects && !is_one_of(line.command()->name, kOwnIds)) {
     remembered.emplace("id", selected_);
   }
   return remembered;

@@ -48,8 +48,8 @@ class QueueShell final : public Shell {
   int select(const Words& words, const ShellOutput& output);
   int run_command(const Words& words, const ShellOutput& output);
   int run(const Command& command, const Words& words);
-  /// What is remembered, for such a line.
-  RememberedOptions remembered_for(const Arguments& line) const;
+  /// What is remembered, for such a line. `here`: it is about the queue in use, as far as its options say.
+  RememberedOptions remembered_for(const Arguments& line, bool here) const;
   void note_id(const std::string& id);
 
   std::vector<std::string> candidates(const Words& before, std::string_view typed);

@@ -520,8 +520,10 @@ class LeasedOperator final : public table::RecordOperator {
     const core::MessageState state = state_of(task.item);
     const std::uint32_t from = shard_of(task.item);
     std::string held = held_sort(task.item);
-    // A shard beyond the number is to run empty; but what holds a group lies beside what says so.
-    const std::uint32_t shard = from < shards || !held.empty() ? from : queue_.shard_for(state.group, shards);
+    // A shard beyond the number is to run empty; but what holds a group lies beside what says so, for as long as it
+    // does.
+    const bool stays = from < shards || (!held.empty() && task.change->action != ChangeAction::reset);
+    const std::uint32_t shard = stays ? from : queue_.shard_for(state.group, shards);
     const auto in = [&](Half half) { return partition_of(place().queue, half, shard); };
     const auto key_at = [&](WallTime due) { return sort_key_of(state.priority, due, queue_.random); };
     switch (task.change->action) {

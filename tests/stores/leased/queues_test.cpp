@@ -661,12 +661,15 @@ TEST_F(LeasedQueuesTest, ADeadLetterThatHoldsItsGroupStaysBesideWhatSaysSoThough
   hold.emplace(attribute::kOwnId, "A-1");
   hold.emplace(attribute::kGroup, "g");
   put(hold);
-  for (const ChangeAction action : {ChangeAction::move_to_front, ChangeAction::redrive}) {
+  for (const ChangeAction action : {ChangeAction::move_to_front, ChangeAction::reset}) {
     const Change change{.id = "A-1", .action = action};
     EXPECT_EQ(desk_->change("orders", std::span(&change, 1), soon()).front().status, ChangeStatus::applied);
   }
   for (const Item& left : stored()) {
     EXPECT_NE(Place::of(left), Place::of(hold)) << "its group goes on";
+    if (left.contains(attribute::kBody)) {
+      EXPECT_LT(shard_of(left), kBeyond) << "where somebody works on it";
+    }
   }
 }
 
