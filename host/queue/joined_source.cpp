@@ -40,7 +40,7 @@ JoinedSource::JoinedSource(std::vector<Part> parts)
 
 void JoinedSource::start(SourceEvents events) {
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    SourceEvents own{.on_ready = events.on_ready, .lost = {}};
+    SourceEvents own{.on_ready = events.on_ready, .lost = {}, .by_call = events.by_call};
     if (events.lost) {
       own.lost = [lost = events.lost, i](std::span<const Receipt> receipts) {
         std::vector<Receipt> ours(receipts.begin(), receipts.end());
