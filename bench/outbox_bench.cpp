@@ -151,8 +151,8 @@ class RunningJob {
     spec.config.handler = "nothing";
     spec.handler = &handler_;
     spec.host = "bench";
-    auto source = queue::outbox::make_outbox_source(std::move(options), queue::Selection{.job = "bench"}, *database_,
-                                                    kClock, random_);
+    auto source = *queue::outbox::make_outbox_source(std::move(options), queue::Selection{.job = "bench"}, *database_,
+                                                     kClock, random_);
     auto job = work::Job::create(std::move(spec), std::move(source), {kClock, random_, log_, metrics_});
     if (!job) {
       throw std::runtime_error(job.error().message());

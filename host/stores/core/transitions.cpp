@@ -59,7 +59,7 @@ void apply(const StateChange& change, MessageState& state) {
   if (change.checkpoint) {
     state.checkpoint = *change.checkpoint;
   }
-  state.version = state.version == std::numeric_limits<std::int64_t>::max() ? 1 : state.version + 1;
+  state.version = next_version(state.version);
 }
 
 MessageState sent(const NewMessage& message, WallTime now) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -34,6 +35,11 @@ struct StateChange {
   std::optional<std::string> checkpoint{};  ///< empty: it has none any more
   bool holds_group = false;  ///< its group, where it is in one, stays where it is until an operator has dealt with it
 };
+
+/// What a write makes of a record's version; behind the highest comes the first again.
+constexpr std::int64_t next_version(std::int64_t version) {
+  return version == std::numeric_limits<std::int64_t>::max() ? 1 : version + 1;
+}
 
 /// Makes the change, in memory. The record is not to be removed.
 void apply(const StateChange& change, MessageState& state);

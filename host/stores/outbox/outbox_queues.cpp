@@ -1,6 +1,5 @@
 #include "host/stores/outbox/outbox_queues.hpp"
 
-#include "base/bell.hpp"
 #include "base/mutex.hpp"
 #include "host/queue/error_groups.hpp"
 
@@ -325,11 +324,6 @@ std::unique_ptr<Operator> make_outbox_operator(OutboxOptions options, Database& 
 Result<std::unique_ptr<Source>> OutboxQueues::open_selected(const QueueAddress& address, const Selection& selection) {
   if (address.half == Half::dlq) {
     return Error(ErrorCode::invalid, "the dead letters of an outbox are redriven, and not worked on by a job");
-  }
-  if (const Bell probe; probe.descriptor() < 0) {
-    return Error(
-        ErrorCode::unavailable,
-        address.queue + " needs a file descriptor, and none is left; raise the limit on open files (ulimit -n)");
   }
   return make_outbox_source(options_, selection, *database_, clock_, random_);
 }

@@ -44,9 +44,9 @@ struct OutboxOptions {
   std::shared_ptr<TakingJobs> jobs = std::make_shared<TakingJobs>();
 };
 
-/// A job's side of an outbox. The references outlive it.
-std::unique_ptr<Source> make_outbox_source(OutboxOptions options, const Selection& selection, Database& database,
-                                           const Clock& clock, Random& random);
+/// A job's side of an outbox. The references outlive it. Fails where no file descriptor is left.
+Result<std::unique_ptr<Source>> make_outbox_source(OutboxOptions options, const Selection& selection,
+                                                   Database& database, const Clock& clock, Random& random);
 /// An operator's side of it.
 std::unique_ptr<Operator> make_outbox_operator(OutboxOptions options, Database& database, const Clock& clock);
 

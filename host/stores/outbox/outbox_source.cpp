@@ -84,6 +84,9 @@ class SourceRows {
         scheduler_(line_settings(options, selection)) {}
   ~SourceRows() { stop(); }
 
+  /// False: there was no descriptor left.
+  bool can_be_woken() const { return wake_.descriptor() >= 0; }
+
   /// Makes the thread. Called at most once.
   void start() {
     const SignalBlock quiet;
@@ -618,6 +621,9 @@ class OutboxSource final : public Source {
                 random, rows_, [this] { events_->lost(rows_.lose_all()); }) {}
   ~OutboxSource() override { stop(); }
 
+  /// False: there was no descriptor left, and it is not to be started.
+  bool can_be_woken() const { return rows_.can_be_woken(); }
+
   const SourceTraits& traits() const override {
     static constexpr SourceTraits kTraits{
         .lease_per_delivery = false, .attempts_at_claim = false, .groups = true, .suspects = false, .runs_ahead = true};
@@ -866,9 +872,16 @@ class OutboxSource final : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> make_outbox_source(OutboxOptions options, const Selection& selection, Database& database,
-                                           const Clock& clock, Random& random) {
-  return std::make_unique<OutboxSource>(std::move(options), selection, database, clock, random);
+Result<std::unique_ptr<Source>> make_outbox_source(OutboxOptions options, const Selection& selection,
+                                                   Database& database, const Clock& clock, Random& random) {
+  const std::string name = options.settings.name;
+  auto source = std::make_unique<OutboxSource>(std::move(options), selection, database, clock, random);
+  if (!source->can_be_woken()) {
+    return Error(ErrorCode::unavailable, "outbox:" + name +
+                                             " needs a file descriptor, and none is left; raise the limit on open "
+                                             "files (ulimit -n)");
+  }
+  return std::unique_ptr<Source>(std::move(source));
 }
 
 }  // namespace sluice::queue::outbox

@@ -11,6 +11,7 @@
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/item_reading.hpp"
+#include "host/stores/core/transitions.hpp"
 
 namespace sluice::queue::table {
 namespace {
@@ -126,7 +127,7 @@ VersionMark VersionMark::of(const dynamo::AttributeValue* stored) {
 
 VersionMark VersionMark::number_of(std::int64_t version) { return {dynamo::AttributeValue::number(version), version}; }
 
-std::int64_t VersionMark::next() const { return number == std::numeric_limits<std::int64_t>::max() ? 1 : number + 1; }
+std::int64_t VersionMark::next() const { return core::next_version(number); }
 
 Result<dynamo::Map> encode_attributes(const Attributes& attributes) {
   dynamo::Map map;

@@ -166,7 +166,7 @@ TEST_F(SleepingLease, NoRowIsHandedOutOnceTheMachineHasSleptForALease) {
   OutboxOptions options{.settings = {.name = "orders"}};
   options.settings.config.lease = kLease;
   options.settings.config.buckets = 1;
-  const auto source = make_outbox_source(options, {.job = "relay"}, database, clock_, random_);
+  const auto source = *make_outbox_source(options, {.job = "relay"}, database, clock_, random_);
   source->start({});
   asked.get_future().wait();  // from here on nothing renews it
   EXPECT_TRUE(source->holds(0));

@@ -132,7 +132,7 @@ class LockHolderTest : public ::testing::Test {
   LockHolderTest() {
     OutboxOptions options{.settings = {.name = "orders"}};
     options.settings.config.buckets = 4;
-    source_ = make_outbox_source(std::move(options), Selection{.job = "relay"}, table_, clock_, random_);
+    source_ = *make_outbox_source(std::move(options), Selection{.job = "relay"}, table_, clock_, random_);
   }
   void TearDown() override { source_->stop(); }
 

@@ -108,7 +108,7 @@ SourceRig::SourceRig(OutboxTable& table, const queue::Selection& selection, Dura
     warnings.push_back(text);
   };
   database = queue::outbox::make_postgres_database(options.settings, clock, random);
-  source = queue::outbox::make_outbox_source(std::move(options), selection, *database, clock, random);
+  source = *queue::outbox::make_outbox_source(std::move(options), selection, *database, clock, random);
   source->start({.on_ready =
                      [this] {
                        const MutexLock lock(mutex);

@@ -380,7 +380,7 @@ TEST(PostgresOutbox, AnotherProcessSettlesWhatADeadOneWasHandedUnlessTheRowHasMo
   SystemClock clock;
   SeededRandom random;
   const auto database = table.database();
-  const auto source = make_outbox_source({.settings = table.settings()}, {}, *database, clock, random);
+  const auto source = *make_outbox_source({.settings = table.settings()}, {}, *database, clock, random);
   const std::vector<Completion> completions{
       {.receipt = held[0].receipt, .action = CompletionAction::retry, .delay = seconds(9)},
       {.receipt = held[1].receipt, .action = CompletionAction::retry, .delay = seconds(9)}};

@@ -248,7 +248,7 @@ TEST(PostgresTables, TextIdsAreListedAndReadInPagesByATimeAndTheirBytes) {
   OutboxOptions options{.settings = table.settings()};
   options.settings.config.fetch_limit = 7;
   const auto database = table.database();
-  const auto source = make_outbox_source(options, {.job = "relay"}, *database, clock, random);
+  const auto source = *make_outbox_source(options, {.job = "relay"}, *database, clock, random);
   source->start({});
   std::map<std::string, Texts> out;
   for (std::size_t count = 0; count < 99;) {

@@ -91,7 +91,7 @@ TEST_F(MysqlSourceId, AJobThatGoesOnWithoutItSaysSo) {
     changed.notify_all();
   };
   {
-    const auto source = make_outbox_source(std::move(options), {.job = "relay"}, *database, clock_, random_);
+    const auto source = *make_outbox_source(std::move(options), {.job = "relay"}, *database, clock_, random_);
     source->start({});
     const MutexLock lock(mutex);
     changed.wait_until(mutex, clock_.steady_now() + std::chrono::minutes(1), warned);
