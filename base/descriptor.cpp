@@ -1,5 +1,6 @@
 #include "base/descriptor.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,6 +24,20 @@ bool write_all(int descriptor, std::string_view text) {
     text.remove_prefix(written < 0 ? 0 : static_cast<std::size_t>(written));
   }
   return true;
+}
+
+bool is_file_at(const std::string& file, int descriptor) {
+  struct stat named {};
+  struct stat opened {};
+  return ::stat(file.c_str(), &named) == 0 && ::fstat(descriptor, &opened) == 0 && named.st_ino == opened.st_ino &&
+         named.st_dev == opened.st_dev;
+}
+
+std::string path_of(int descriptor) {
+  const std::string entry = "/fd/" + std::to_string(descriptor);
+  const std::string numbered = "/proc/" + std::to_string(::getpid()) + entry;
+  // The folder may be that of another namespace, where this process has another number.
+  return is_file_at(numbered, descriptor) ? numbered : "/proc/self" + entry;
 }
 
 }  // namespace sluice

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -35,5 +36,12 @@ class Descriptor {
 
 /// Writes all of the text. False, with errno, when something stops it.
 bool write_all(int descriptor, std::string_view text);
+
+/// Whether the file of this name is the one behind the descriptor.
+bool is_file_at(const std::string& file, int descriptor);
+
+/// A name by which this process opens what is behind the descriptor, and so does a debugger of it, as long as it is
+/// open.
+std::string path_of(int descriptor);
 
 }  // namespace sluice

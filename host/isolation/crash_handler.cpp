@@ -456,7 +456,8 @@ std::string file_name(const std::string& path) { return path.substr(path.rfind('
 
 /// Where the file of a module is: a plugin that was loaded from memory is known by its descriptor only.
 std::string module_file(const std::string& name, const std::string& plugin) {
-  return name.starts_with("/proc/self/fd/") && !plugin.empty() ? plugin : name;
+  const bool by_descriptor = name.starts_with("/proc/") && name.find("/fd/") != std::string::npos;
+  return by_descriptor && !plugin.empty() ? plugin : name;
 }
 
 bool is_fault(int signal) { return signal == SIGSEGV || signal == SIGBUS; }

@@ -18,7 +18,7 @@ constexpr int kUsage = 64;
 
 /// The plugin by its name while that is the file the host has, so that what lies beside it is found too.
 std::string plugin_path(const std::string& file, int descriptor) {
-  return is_file_at(file, descriptor) ? file : "/proc/self/fd/" + std::to_string(descriptor);
+  return is_file_at(file, descriptor) ? file : path_of(descriptor);
 }
 
 /// Of the plugin in this file, or behind the descriptor, which is closed.

@@ -67,13 +67,6 @@ Result<void> make_private_folder(const std::string& folder) {
   return {};
 }
 
-bool is_file_at(const std::string& file, int descriptor) {
-  struct stat named {};
-  struct stat opened {};
-  return ::stat(file.c_str(), &named) == 0 && ::fstat(descriptor, &opened) == 0 && named.st_ino == opened.st_ino &&
-         named.st_dev == opened.st_dev;
-}
-
 std::vector<std::string> files_in(const std::string& folder, const std::string& extension) {
   std::vector<std::string> found;
   std::error_code code;

@@ -14,9 +14,6 @@ Error state_file_error(const std::string& what, int number);
 /// An Error that names the folder, the cause and its mend when it cannot be made.
 Result<void> make_private_folder(const std::string& folder);
 
-/// Whether the file of this name is the one behind the descriptor.
-bool is_file_at(const std::string& file, int descriptor);
-
 /// The files of a folder that have this extension, by name; none where there is no folder.
 std::vector<std::string> files_in(const std::string& folder, const std::string& extension);
 

@@ -37,8 +37,7 @@ class SealedFile : boost::noncopyable {
   static Result<std::shared_ptr<const SealedFile>> copy_of(const std::string& file);
 
   int descriptor() const { return descriptor_.get(); }
-  /// By which this process, and no other, can open it.
-  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor()); }
+  std::string path() const { return path_of(descriptor()); }
   /// SHA-256, 64 lower-case hexadecimal digits.
   const std::string& sha256() const { return sha256_; }
 

@@ -72,7 +72,7 @@ class SocketAddress {
     if (path.size() >= sizeof(address_.sun_path)) {
       const std::filesystem::path whole(file);
       folder_ = Descriptor(::open(whole.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-      path = "/proc/self/fd/" + std::to_string(folder_.get()) + "/" + whole.filename().string();
+      path = path_of(folder_.get()) + "/" + whole.filename().string();
     }
     path.copy(address_.sun_path, sizeof(address_.sun_path) - 1);
   }

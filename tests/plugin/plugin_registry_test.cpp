@@ -1,8 +1,10 @@
 #include "host/plugin/plugin_registry.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include "tests/plugin/plugin_fixture.hpp"
@@ -310,6 +312,18 @@ TEST_F(PluginRegistryTest, APinnedFileIsLoadedFromTheBytesThatWereCompared) {
   std::ofstream(folder_.file("a.so"), std::ios::in) << std::string(4096, '\0');
   EXPECT_STREQ((*handler)->name, "noop") << "what is written into the file does not reach what was loaded";
   EXPECT_THAT(registry_.handler("other", pin).error().message(), HasSubstr("has no handler \"other\""));
+}
+
+// The dynamic linker tells a debugger by which name it found the library, and the debugger reads its symbols there.
+TEST_F(PluginRegistryTest, ADebuggerFindsTheBytesOfAPinnedFileByItsName) {
+  copy("noop", "a.so");
+  registry_.pin({{"a.so", digest("noop")}});
+  scan();
+  ASSERT_EQ(rejected(), std::vector<std::string>());
+  Dl_info loaded{};
+  ASSERT_NE(::dladdr(registry_.plugins()[0].plugin, &loaded), 0);
+  const std::string compare = std::string("cmp ") + loaded.dli_fname + " " + folder_.file("a.so");
+  EXPECT_EQ(std::system(compare.c_str()), 0);
 }
 
 // Its start-up code ends the process that runs it.

@@ -63,8 +63,7 @@ off_t number_of(std::uint64_t file) { return static_cast<off_t>(file % static_ca
 Descriptor watch_on(int file) {
   Descriptor watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   // By its descriptor: the name may lead elsewhere by now.
-  const std::string name = "/proc/self/fd/" + std::to_string(file);
-  const bool told = ::inotify_add_watch(watch.get(), name.c_str(), IN_MODIFY) >= 0;
+  const bool told = ::inotify_add_watch(watch.get(), path_of(file).c_str(), IN_MODIFY) >= 0;
   return told ? std::move(watch) : Descriptor();
 }
 
