@@ -140,6 +140,13 @@ TEST(Effects, EveryTypeOfDynamoDbsCanBeWritten) {
   EXPECT_TRUE(rig.stage([&](Context& context) { context.put("t", item); }).committed);
 }
 
+TEST(Effects, AnItemFromJsonTakesMoreMembers) {
+  EXPECT_EQ(Item::from_json(R"({"id": {"S": "a"}} )").set("n", 1).json(), R"({"id": {"S": "a"},"n":{"N":"1"}})");
+  EXPECT_EQ(Item::from_json("{ }").set("n", 1).json(), R"({ "n":{"N":"1"}})");
+  Rig rig(Store::dynamodb);
+  EXPECT_FALSE(rig.stage([](Context& context) { context.put("t", Item::from_json("no item").set("n", 1)); }).committed);
+}
+
 TEST(Effects, WhatDynamoDbHasNoValueForIsRefused) {
   EXPECT_THROW(static_cast<void>(sluice::Value{"\xFF"}), sluice::EffectError);
   EXPECT_THROW(static_cast<void>(sluice::Value{"\xE2\x82"}), sluice::EffectError);
@@ -152,7 +159,7 @@ TEST(Effects, SqlHasParametersAndAnExpectedRowCount) {
   Rig rig(Store::sqlite);
   const Result result = rig.stage([](Context& context) {
     context.sql("UPDATE accounts SET balance = balance - ?1 WHERE id = ?2", 10, "a").rows(1).label("debit");
-    context.sql("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", nullptr, true, 0.5, sluice::blob("\x01\xFF"),
+    context.sql("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", nullptr, true, 0.1, sluice::blob("\x01\xFF"),
                 std::optional<int>(), std::optional<std::string>("x"));
   });
   ASSERT_TRUE(result.committed) << result.reason;
@@ -160,7 +167,7 @@ TEST(Effects, SqlHasParametersAndAnExpectedRowCount) {
   EXPECT_EQ(debit.kind, StagedWrite::Kind::sql);
   EXPECT_THAT(debit.parameters, ElementsAre("10", "'a'"));
   EXPECT_EQ(debit.rows, 1);
-  EXPECT_THAT(result.effects.writes[1].parameters, ElementsAre("NULL", "1", "0.500000", "x'01ff'", "NULL", "'x'"));
+  EXPECT_THAT(result.effects.writes[1].parameters, ElementsAre("NULL", "1", "0.1", "x'01ff'", "NULL", "'x'"));
   EXPECT_EQ(result.effects.writes[1].rows, std::nullopt);
 
   const Result large =

@@ -153,62 +153,65 @@ class MessageEffect : public detail::Pending {
   detail::Pairs attributes_;
 };
 
-namespace detail {
-
-/// What writes and checks of items have in common. `Derived` is what each call returns.
-template <typename Derived>
-class ItemEffect : public Pending {
+/// A write of an item, or a check of one.
+template <sluice_item_action action>
+class ItemEffect : public detail::Pending {
  public:
+  ItemEffect(const sluice_effects& effects, std::string_view table, const Item& item)
+      : Pending(effects), table_(table), item_(item.json()) {}
   ~ItemEffect() noexcept(false) {
     if (wanted()) {
       stage();
     }
   }
 
+  // Of an update: a change, in the clauses of DynamoDB's update expressions. Each may be called several times.
+
+  /// "balance = balance - :n"
+  ItemEffect& set(std::string_view what) requires(action == SLUICE_ITEM_UPDATE) { return change(0, what); }
+  /// "note"
+  ItemEffect& remove(std::string_view what) requires(action == SLUICE_ITEM_UPDATE) { return change(1, what); }
+  /// "visits :one"
+  ItemEffect& add(std::string_view what) requires(action == SLUICE_ITEM_UPDATE) { return change(2, what); }
+  /// "tags :old": out of a set (DELETE)
+  ItemEffect& take(std::string_view what) requires(action == SLUICE_ITEM_UPDATE) { return change(3, what); }
+
   /// A condition expression; several have to hold together.
-  Derived& when(std::string_view condition) {
+  ItemEffect& when(std::string_view condition) {
     condition_ =
         condition_.empty() ? std::string(condition) : "(" + condition_ + ") AND (" + std::string(condition) + ")";
-    return self();
+    return *this;
   }
   /// What "#n" in an expression stands for.
-  Derived& name(std::string_view name, std::string_view attribute) {
+  ItemEffect& name(std::string_view name, std::string_view attribute) {
     names_.add(name, attribute);
-    return self();
+    return *this;
   }
   /// What ":v" in an expression stands for.
-  Derived& value(std::string_view name, const Value& value) {
+  ItemEffect& value(std::string_view name, const Value& value) {
     values_.set(name, value);
-    has_values_ = true;
-    return self();
+    return *this;
   }
   /// By which a refusal names it.
-  Derived& label(std::string_view label) {
+  ItemEffect& label(std::string_view label) {
     label_ = label;
-    return self();
+    return *this;
   }
   /// When it is refused the message is rejected, not retried.
-  Derived& otherwise_reject() {
+  ItemEffect& otherwise_reject() {
     on_refusal_ = SLUICE_REFUSED_REJECT;
-    return self();
-  }
-
- protected:
-  ItemEffect(const sluice_effects& effects, sluice_item_action action, std::string_view table, const Item& item)
-      : Pending(effects), action_(action), table_(table), item_(item.json()) {}
-
-  /// Adds to a clause of the update expression.
-  Derived& change(std::size_t clause, std::string_view what) {
-    std::string& text = clauses_[clause];
-    text += text.empty() ? "" : ", ";
-    text += what;
-    return self();
+    return *this;
   }
 
  private:
   static constexpr const char* kClauses[] = {"SET ", "REMOVE ", "ADD ", "DELETE "};
 
-  Derived& self() { return static_cast<Derived&>(*this); }
+  ItemEffect& change(std::size_t clause, std::string_view what) {
+    std::string& text = clauses_[clause];
+    text += text.empty() ? "" : ", ";
+    text += what;
+    return *this;
+  }
   void stage() const {
     std::string update;
     for (std::size_t i = 0; i < std::size(kClauses); ++i) {
@@ -216,67 +219,36 @@ class ItemEffect : public Pending {
         update += (update.empty() ? "" : " ") + (kClauses[i] + clauses_[i]);
       }
     }
-    const std::string values = has_values_ ? values_.json() : std::string();
+    const std::string values = values_.empty() ? std::string() : values_.json();
     const sluice_effect_item item{sizeof(sluice_effect_item),
-                                  action_,
+                                  action,
                                   on_refusal_,
                                   0,
-                                  borrow(table_),
-                                  borrow(item_),
-                                  borrow(update),
-                                  borrow(condition_),
+                                  detail::borrow(table_),
+                                  detail::borrow(item_),
+                                  detail::borrow(update),
+                                  detail::borrow(condition_),
                                   names_.data(),
                                   names_.size(),
-                                  borrow(values),
-                                  borrow(label_)};
+                                  detail::borrow(values),
+                                  detail::borrow(label_)};
     judge(effects().write_item(&effects(), &item));
   }
 
-  const sluice_item_action action_;
   const std::string table_;
   const std::string item_;
   std::string clauses_[std::size(kClauses)];
   std::string condition_;
-  Pairs names_;
+  detail::Pairs names_;
   Item values_;
-  bool has_values_ = false;
   std::string label_;
   sluice_on_refusal on_refusal_ = SLUICE_REFUSED_RETRY;
 };
 
-}  // namespace detail
-
-/// A whole item, in place of the one with its key.
-class PutEffect : public detail::ItemEffect<PutEffect> {
- public:
-  PutEffect(const sluice_effects& effects, std::string_view table, const Item& item)
-      : ItemEffect(effects, SLUICE_ITEM_PUT, table, item) {}
-};
-
-/// A change of an item, in the clauses of DynamoDB's update expressions. Each may be called several times.
-class UpdateEffect : public detail::ItemEffect<UpdateEffect> {
- public:
-  UpdateEffect(const sluice_effects& effects, std::string_view table, const Item& key)
-      : ItemEffect(effects, SLUICE_ITEM_UPDATE, table, key) {}
-
-  UpdateEffect& set(std::string_view what) { return change(0, what); }     ///< "balance = balance - :n"
-  UpdateEffect& remove(std::string_view what) { return change(1, what); }  ///< "note"
-  UpdateEffect& add(std::string_view what) { return change(2, what); }     ///< "visits :one"
-  UpdateEffect& take(std::string_view what) { return change(3, what); }    ///< "tags :old": out of a set (DELETE)
-};
-
-class DeleteEffect : public detail::ItemEffect<DeleteEffect> {
- public:
-  DeleteEffect(const sluice_effects& effects, std::string_view table, const Item& key)
-      : ItemEffect(effects, SLUICE_ITEM_DELETE, table, key) {}
-};
-
-/// An item that is not written, but has to be as `when` says.
-class CheckEffect : public detail::ItemEffect<CheckEffect> {
- public:
-  CheckEffect(const sluice_effects& effects, std::string_view table, const Item& key)
-      : ItemEffect(effects, SLUICE_ITEM_CHECK, table, key) {}
-};
+using PutEffect = ItemEffect<SLUICE_ITEM_PUT>;  ///< a whole item, in place of the one with its key
+using UpdateEffect = ItemEffect<SLUICE_ITEM_UPDATE>;
+using DeleteEffect = ItemEffect<SLUICE_ITEM_DELETE>;
+using CheckEffect = ItemEffect<SLUICE_ITEM_CHECK>;  ///< of an item that is not written, but has to be as `when` says
 
 /// Bytes as a parameter of SQL; text is one as it is. Borrows.
 struct Blob {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <concepts>
@@ -136,14 +137,16 @@ class Item {
   }
 
   Item& set(std::string_view name, const Value& value) {
-    members_ += members_.empty() ? "" : ",";
-    detail::append_json_string(name, members_);
-    members_ += ':';
-    members_ += value.json();
+    json_.erase(std::min(json_.find_last_of('}'), json_.size()));
+    json_ += json_.find_first_not_of(" \t\r\n{") == std::string::npos ? "" : ",";
+    detail::append_json_string(name, json_);
+    json_ += ':' + value.json() + '}';
     return *this;
   }
 
-  std::string json() const { return json_.empty() ? "{" + members_ + "}" : json_; }
+  std::string json() const { return json_; }
+  /// Without members.
+  bool empty() const { return json_ == "{}"; }
 
   /// An item from its DynamoDB JSON, {"id": {"S": "a"}}, as it is; it is judged when it is staged.
   static Item from_json(std::string json) {
@@ -153,8 +156,7 @@ class Item {
   }
 
  private:
-  std::string members_;
-  std::string json_;  ///< not empty: instead of them
+  std::string json_ = "{}";
 };
 
 inline Value::Value(const Item& map) : json_("{\"M\":" + map.json() + "}") {}

@@ -184,7 +184,7 @@ inline std::string text_of(const sluice_sql_value& value) {
     case SLUICE_SQL_INTEGER:
       return std::to_string(value.integer);
     case SLUICE_SQL_REAL:
-      return std::to_string(value.real);
+      return number_text(value.real);
     case SLUICE_SQL_TEXT:
       return "'" + std::string(view(value.bytes)) + "'";
     case SLUICE_SQL_BLOB: {
