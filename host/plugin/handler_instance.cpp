@@ -27,47 +27,8 @@ constexpr std::size_t kRefusalLimit = 1024;
 
 std::string copy(sluice_string text) { return std::string(view(text)); }
 
-// Whatever the ABI has no name for was refused when it was staged.
-static_assert(SLUICE_PRIORITY_CRITICAL - SLUICE_PRIORITY_LOW == static_cast<int>(queue::Priority::low));
-static_assert(SLUICE_ITEM_CHECK - SLUICE_ITEM_PUT == static_cast<int>(queue::ItemAction::check));
-
-void read_message(const sluice_effect_message& from, const EffectRules& rules, queue::EmittedMessage& emitted) {
-  emitted.queue = copy(from.queue);
-  emitted.made_id = from.id.size == 0;
-  queue::NewMessage& message = emitted.message;
-  message.id = emitted.made_id ? make_uuid_v7(*rules.random, rules.clock->wall_now()) : copy(from.id);
-  message.body = copy(from.body);
-  if (from.content_type.size > 0) {
-    message.content_type = copy(from.content_type);
-  }
-  for (std::size_t i = 0; i < from.attribute_count; ++i) {
-    message.attributes.insert_or_assign(copy(from.attributes[i].name), copy(from.attributes[i].value));
-  }
-  message.group = copy(from.group);
-  message.delay = Duration(from.delay);
-  message.priority = static_cast<queue::Priority>(SLUICE_PRIORITY_CRITICAL - from.priority);
-  message.dedup_id = copy(from.dedup_id);
-  if (from.dedup_window > 0) {
-    message.dedup_window = Duration(from.dedup_window);
-  }
-}
-
 queue::OnRefusal on_refusal(sluice_on_refusal what) {
   return what == SLUICE_REFUSED_REJECT ? queue::OnRefusal::reject : queue::OnRefusal::retry;
-}
-
-queue::EffectWrite read_item(const sluice_effect_item& from) {
-  queue::ItemWrite write{.action = static_cast<queue::ItemAction>(from.action - SLUICE_ITEM_PUT),
-                         .table = copy(from.table),
-                         .item = copy(from.item),
-                         .update = copy(from.update),
-                         .condition = copy(from.condition),
-                         .names = {},
-                         .values = copy(from.values)};
-  for (std::size_t i = 0; i < from.name_count; ++i) {
-    write.names.insert_or_assign(copy(from.names[i].name), copy(from.names[i].value));
-  }
-  return {std::move(write), copy(from.label), on_refusal(from.on_refusal)};
 }
 
 queue::SqlValue read_value(const sluice_sql_value& value) {
@@ -85,18 +46,28 @@ queue::SqlValue read_value(const sluice_sql_value& value) {
   }
 }
 
-void read_sql(const sluice_effect_sql& from, queue::EffectWrite& effect) {
-  effect.label = copy(from.label);
-  effect.on_refusal = on_refusal(from.on_refusal);
-  auto& write = effect.write.emplace<queue::SqlWrite>();
-  write.statement = copy(from.statement);
-  write.parameters.reserve(from.parameter_count);
-  for (std::size_t i = 0; i < from.parameter_count; ++i) {
-    write.parameters.push_back(read_value(from.parameters[i]));
+/// What a store makes of a checkpoint; `store` may be null.
+detail::CheckpointAnswer store_checkpoint(CheckpointStore* store, std::string_view bytes,
+                                          std::shared_ptr<const queue::Effects> effects) {
+  using queue::SettleStatus;
+  if (store == nullptr) {
+    return {"nothing stores a checkpoint here"};
   }
-  if (from.rows >= 0) {
-    write.rows = from.rows;
+  const queue::SettleResult result = store->checkpoint(bytes, std::move(effects));
+  const auto words = [&result](const char* what) { return EffectRules::words(what + result.error.message()); };
+  switch (result.status) {
+    case SettleStatus::applied:
+      return {};
+    case SettleStatus::lost:
+      return {detail::kLostCheckpoint};
+    case SettleStatus::refused:
+      return {words("the checkpoint is refused: "), result.reject};
+    case SettleStatus::failed:
+      break;
   }
+  const ErrorCode code = result.error.code();
+  return {words("the checkpoint may not be stored: "), false,
+          code == ErrorCode::unknown_outcome || code == ErrorCode::timeout};
 }
 
 /// A fault with this text as its reason.
@@ -119,7 +90,12 @@ struct CallSetting {
 /// messages may be at work.
 struct CallFeatures : boost::noncopyable {
   CallFeatures(const EffectRules& rules, const queue::Message& message, const Attempt& attempt)
-      : effects(rules, attempt.first_result()), checkpoints(attempt.checkpoints(), message.checkpoint, effects) {}
+      : effects(rules, attempt.first_result()),
+        checkpoints(
+            [store = attempt.checkpoints()](std::string_view bytes, std::shared_ptr<const queue::Effects> staged) {
+              return store_checkpoint(store, bytes, std::move(staged));
+            },
+            message.checkpoint, effects) {}
 
   StagedEffects effects;
   AttemptCheckpoints checkpoints;
@@ -264,7 +240,8 @@ class Call : boost::noncopyable {
   }
   static const void* extension(const sluice_context* context, const char* id) noexcept {
     const bool checkpoints = is_id(id, SLUICE_CHECKPOINT_1);
-    if (!checkpoints && !is_id(id, SLUICE_EFFECTS_1)) {
+    const bool effects = is_id(id, SLUICE_EFFECTS_1) && of(context).setting_.surroundings.effects.random != nullptr;
+    if (!checkpoints && !effects) {
       return nullptr;
     }
     try {
@@ -667,120 +644,66 @@ bool Attempt::extend(Duration duration) {
   return true;
 }
 
-template <typename Effect, typename Keep>
-const char* StagedEffects::stage(const sluice_effects* effects, const Effect& effect, Keep keep) noexcept {
-  StagedEffects& self = of(effects);
-  try {
-    if (!self.staging_) {
-      self.staging_ = std::make_shared<Staging>(self.rules_);
-    }
-    Staging& staging = *self.staging_;
-    const std::string why = staging.limits.admit(effect);
-    if (why.empty()) {
-      keep(staging.effects);
-      return nullptr;
-    }
-    staging.last = clean_utf8(why, kRefusalLimit);
-    if (staging.refusal.empty()) {
-      staging.refusal = staging.last;
-    }
-    return staging.last.c_str();
-  } catch (const std::exception&) {
-    self.broken_ = true;  // What is left of it must not be committed.
-    return kNoMemory;
+// Whatever the ABI has no name for was refused when it was staged.
+static_assert(SLUICE_PRIORITY_CRITICAL - SLUICE_PRIORITY_LOW == static_cast<int>(queue::Priority::low));
+static_assert(SLUICE_ITEM_CHECK - SLUICE_ITEM_PUT == static_cast<int>(queue::ItemAction::check));
+
+void EffectRules::keep(const sluice_effect_message& from, Effects& staged) const {
+  queue::EmittedMessage& emitted = staged.messages.emplace_back();
+  emitted.queue = copy(from.queue);
+  emitted.made_id = from.id.size == 0;
+  queue::NewMessage& message = emitted.message;
+  message.id = emitted.made_id ? make_uuid_v7(*random, clock->wall_now()) : copy(from.id);
+  message.body = copy(from.body);
+  if (from.content_type.size > 0) {
+    message.content_type = copy(from.content_type);
+  }
+  for (std::size_t i = 0; i < from.attribute_count; ++i) {
+    message.attributes.insert_or_assign(copy(from.attributes[i].name), copy(from.attributes[i].value));
+  }
+  message.group = copy(from.group);
+  message.delay = Duration(from.delay);
+  message.priority = static_cast<queue::Priority>(SLUICE_PRIORITY_CRITICAL - from.priority);
+  message.dedup_id = copy(from.dedup_id);
+  if (from.dedup_window > 0) {
+    message.dedup_window = Duration(from.dedup_window);
   }
 }
 
-const char* StagedEffects::send(const sluice_effects* effects, const sluice_effect_message* message) noexcept {
-  return stage(effects, *message, [&](queue::Effects& staged) {
-    read_message(*message, of(effects).rules_, staged.messages.emplace_back());
-  });
-}
-
-const char* StagedEffects::write_item(const sluice_effects* effects, const sluice_effect_item* item) noexcept {
-  return stage(effects, *item, [item](queue::Effects& staged) { staged.writes.push_back(read_item(*item)); });
-}
-
-const char* StagedEffects::run_sql(const sluice_effects* effects, const sluice_effect_sql* sql) noexcept {
-  return stage(effects, *sql, [sql](queue::Effects& staged) { read_sql(*sql, staged.writes.emplace_back()); });
-}
-
-const char* StagedEffects::set_result(const sluice_effects* effects, sluice_string result) noexcept {
-  return stage(effects, result, [result](queue::Effects& staged) {
-    staged.key = queue::KeyRecord{{}, {}, copy(result), {}};
-  });
-}
-
-std::shared_ptr<const queue::Effects> StagedEffects::for_checkpoint() const {
-  if (count() == 0) {
-    return nullptr;
+void EffectRules::keep(const sluice_effect_item& from, Effects& staged) const {
+  queue::ItemWrite write{.action = static_cast<queue::ItemAction>(from.action - SLUICE_ITEM_PUT),
+                         .table = copy(from.table),
+                         .item = copy(from.item),
+                         .update = copy(from.update),
+                         .condition = copy(from.condition),
+                         .names = {},
+                         .values = copy(from.values)};
+  for (std::size_t i = 0; i < from.name_count; ++i) {
+    write.names.insert_or_assign(copy(from.names[i].name), copy(from.names[i].value));
   }
-  auto effects = std::make_shared<queue::Effects>(staging_->effects);
-  effects->key.reset();
-  return effects;
+  staged.writes.push_back({std::move(write), copy(from.label), on_refusal(from.on_refusal)});
 }
 
-void StagedEffects::committed() {
-  if (!staging_) {
-    return;
+void EffectRules::keep(const sluice_effect_sql& from, Effects& staged) const {
+  queue::EffectWrite& effect = staged.writes.emplace_back();
+  effect.label = copy(from.label);
+  effect.on_refusal = on_refusal(from.on_refusal);
+  auto& write = effect.write.emplace<queue::SqlWrite>();
+  write.statement = copy(from.statement);
+  write.parameters.reserve(from.parameter_count);
+  for (std::size_t i = 0; i < from.parameter_count; ++i) {
+    write.parameters.push_back(read_value(from.parameters[i]));
   }
-  auto key = std::move(staging_->effects.key);
-  staging_.reset();
-  if (key) {
-    staging_ = std::make_shared<Staging>(rules_);
-    staging_->effects.key = std::move(key);
+  if (from.rows >= 0) {
+    write.rows = from.rows;
   }
 }
 
-const char* AttemptCheckpoints::put(const sluice_checkpoint* table, sluice_string bytes,
-                                    std::int32_t with_effects) noexcept {
-  AttemptCheckpoints& self = of(table);
-  try {
-    self.why_ = clean_utf8(self.put(view(bytes), with_effects != 0), kRefusalLimit);
-    return self.why_.empty() ? nullptr : self.why_.c_str();
-  } catch (const std::exception&) {
-    return "there is no memory for it";
-  }
+void EffectRules::keep(sluice_string result, Effects& staged) const {
+  staged.key = queue::KeyRecord{{}, {}, copy(result), {}};
 }
 
-std::string AttemptCheckpoints::put(std::string_view bytes, bool with_effects) {
-  using queue::SettleStatus;
-  if (bytes.size() > queue::kMostCheckpointBytes) {
-    return queue::too_long_checkpoint(bytes.size()).message();
-  }
-  if (std::string obstacle = with_effects ? effects_.obstacle() : effects_.doubt(); !obstacle.empty()) {
-    return obstacle;
-  }
-  if (store_ == nullptr) {
-    return "nothing stores a checkpoint here";
-  }
-  auto effects = with_effects ? effects_.for_checkpoint() : nullptr;
-  const bool commits = effects != nullptr;
-  std::string stored(bytes);
-  const queue::SettleResult result = store_->checkpoint(bytes, std::move(effects));
-  switch (result.status) {
-    case SettleStatus::applied:
-      stored_ = std::move(stored);
-      last_ = &stored_;
-      if (commits) {
-        effects_.committed();
-      }
-      return {};
-    case SettleStatus::lost:
-      return "the checkpoint is not stored: the message is no longer ours, and others may have it; return soon";
-    case SettleStatus::refused:
-      rejects_ = rejects_ || result.reject;
-      return "the checkpoint is refused: " + result.error.message();
-    case SettleStatus::failed:
-      break;
-  }
-  std::string why = "the checkpoint may not be stored: " + result.error.message();
-  const ErrorCode code = result.error.code();
-  if (commits && (code == ErrorCode::unknown_outcome || code == ErrorCode::timeout)) {
-    effects_.doubt(why + "; whether its effects hold is seen by the next attempt");
-  }
-  return why;
-}
+std::string EffectRules::words(const std::string& refusal) { return clean_utf8(refusal, kRefusalLimit); }
 
 Outcome read_outcome(const sluice_outcome& reported) {
   if (reported.struct_size < sizeof(sluice_outcome)) {

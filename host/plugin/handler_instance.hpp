@@ -11,10 +11,9 @@
 #include "host/stores/core/outcomes.hpp"
 #include "sluice/abi.h"
 #include "sluice/around.h"
-#include "sluice/checkpoint.h"
 #include "sluice/detail/around_pass.hpp"
 #include "sluice/detail/bound_options.hpp"
-#include "sluice/detail/effect_limits.hpp"
+#include "sluice/detail/staging.hpp"
 #include "sluice/effects.h"
 
 namespace sluice::plugin {
@@ -174,13 +173,22 @@ class Attempt : boost::noncopyable {
   AttemptWatcher* watchers_ SLUICE_GUARDED_BY(mutex_) = nullptr;
 };
 
-/// What the handlers of a job may have committed together with a message. A value.
+/// What the handlers of a job may have committed together with a message, and how it is kept. A value.
 struct EffectRules {
   sluice_store store = SLUICE_STORE_NONE;  ///< of the job's queue; none: an outbox, which has none for effects
   bool keeps_key = false;                  ///< an idempotency record is written besides
   // For the ids of messages without one; both outlive whoever has the rules. Null: no effects.
   Random* random = nullptr;
   const Clock* clock = nullptr;
+
+  // As detail::EffectStage asks for it.
+  using Effects = queue::Effects;
+  void keep(const sluice_effect_message& message, Effects& staged) const;
+  void keep(const sluice_effect_item& item, Effects& staged) const;
+  void keep(const sluice_effect_sql& sql, Effects& staged) const;
+  void keep(sluice_string result, Effects& staged) const;
+  static std::optional<queue::KeyRecord>& result_of(Effects& staged) { return staged.key; }
+  static std::string words(const std::string& refusal);
 };
 
 /// What the handlers of a job can stage: by the store of its queue, and for an outbox messages alone.
@@ -197,130 +205,8 @@ inline EffectRules effect_rules(const config::JobConfig& job, config::StoreKind 
   return {effect_store(job.queue, store), job.idempotency.has_value(), &random, &clock};
 }
 
-/// "sluice.effects/1" for one attempt: gathers what a handler stages. Of the worker's thread.
-class StagedEffects : boost::noncopyable {
- public:
-  /// `rules` outlives it. `first_result`: of the duplicate that the message is; null where it is none.
-  StagedEffects(const EffectRules& rules, std::shared_ptr<const std::string> first_result)
-      : rules_(rules),
-        first_result_(std::move(first_result)),
-        table_{sizeof(sluice_effects),       rules.store, this, &send, &write_item, &run_sql, &set_result,
-               &StagedEffects::first_result, &clear} {}
-
-  /// What the plugin is given; null where the rules know no effects.
-  const sluice_effects* table() const { return rules_.random != nullptr ? &table_ : nullptr; }
-
-  /// Why nothing may be committed: something was refused, or nobody knows what a checkpoint has committed. Empty: it
-  /// may.
-  std::string obstacle() const {
-    if (!doubt_.empty()) {
-      return doubt_;
-    }
-    if (!broken_ && (!staging_ || staging_->refusal.empty())) {
-      return {};
-    }
-    return "nothing can be committed, because an effect was refused: " +
-           (broken_ ? std::string(kNoMemory) : staging_->refusal);
-  }
-  /// Messages and writes.
-  std::size_t count() const {
-    return staging_ ? staging_->effects.messages.size() + staging_->effects.writes.size() : 0;
-  }
-  /// A copy of what is committed with a checkpoint: all but what is told of the message's idempotency key once it is
-  /// done. Null: nothing was staged.
-  std::shared_ptr<const queue::Effects> for_checkpoint() const;
-  /// That has been committed: staging goes on without it.
-  void committed();
-  /// Nobody knows whether it has been: from now on nothing may be committed, for that reason.
-  void doubt(std::string why) { doubt_ = std::move(why); }
-  /// That reason; empty: there is none. What is stored tells the next attempt, so that nothing may take its place.
-  const std::string& doubt() const { return doubt_; }
-  void discard() {
-    staging_.reset();
-    broken_ = false;
-  }
-  /// All of it; null: nothing was staged.
-  std::shared_ptr<const queue::Effects> take() {
-    if (!staging_ || staging_->effects.empty()) {
-      return nullptr;
-    }
-    const queue::Effects* const effects = &staging_->effects;
-    return {std::move(staging_), effects};
-  }
-
- private:
-  static constexpr const char* kNoMemory = "there is no memory for it";
-
-  struct Staging {
-    explicit Staging(const EffectRules& rules) : limits(rules.store, rules.keeps_key) {}
-
-    detail::EffectLimits limits;
-    queue::Effects effects;
-    std::string refusal;  ///< the first one
-    std::string last;     ///< what the plugin holds
-  };
-
-  static StagedEffects& of(const sluice_effects* effects) { return *static_cast<StagedEffects*>(effects->host); }
-  static const char* send(const sluice_effects* effects, const sluice_effect_message* message) noexcept;
-  static const char* write_item(const sluice_effects* effects, const sluice_effect_item* item) noexcept;
-  static const char* run_sql(const sluice_effects* effects, const sluice_effect_sql* sql) noexcept;
-  static const char* set_result(const sluice_effects* effects, sluice_string result) noexcept;
-  static std::int32_t first_result(const sluice_effects* effects, sluice_string* result) noexcept {
-    const auto& first = of(effects).first_result_;
-    if (first == nullptr) {
-      return 0;
-    }
-    *result = {first->data(), first->size()};
-    return 1;
-  }
-  static void clear(const sluice_effects* effects) noexcept { of(effects).discard(); }
-
-  /// Has `keep` keep what the limits admit, and the first refusal of what they do not.
-  template <typename Effect, typename Keep>
-  static const char* stage(const sluice_effects* effects, const Effect& effect, Keep keep) noexcept;
-
-  // Fixed after construction.
-  const EffectRules& rules_;
-  const std::shared_ptr<const std::string> first_result_;
-  sluice_effects table_;
-  std::shared_ptr<Staging> staging_;  ///< apart: most messages stage nothing
-  bool broken_ = false;               ///< there was no memory for something
-  std::string doubt_;
-};
-
-/// "sluice.checkpoint/1" for one attempt. Of the worker's thread.
-class AttemptCheckpoints : boost::noncopyable {
- public:
-  /// `store` may be null; it and `effects` outlive it, `first` the first call of `store`.
-  AttemptCheckpoints(CheckpointStore* store, const std::string& first, StagedEffects& effects)
-      : store_(store), last_(&first), effects_(effects), table_{sizeof(sluice_checkpoint), 0, this, &last, &put} {}
-
-  const sluice_checkpoint* table() const { return &table_; }
-  /// An effect was refused whose message is to be rejected then.
-  bool rejects() const { return rejects_; }
-
- private:
-  static AttemptCheckpoints& of(const sluice_checkpoint* table) {
-    return *static_cast<AttemptCheckpoints*>(table->host);
-  }
-  static std::int32_t last(const sluice_checkpoint* table, sluice_string* bytes) noexcept {
-    const std::string& last = *of(table).last_;
-    *bytes = {last.data(), last.size()};
-    return last.empty() ? 0 : 1;
-  }
-  static const char* put(const sluice_checkpoint* table, sluice_string bytes, std::int32_t with_effects) noexcept;
-  /// Why it was not stored; empty: it was.
-  std::string put(std::string_view bytes, bool with_effects);
-
-  // Fixed after construction.
-  CheckpointStore* const store_;
-  const std::string* last_;
-  StagedEffects& effects_;
-  sluice_checkpoint table_;
-  std::string stored_;
-  std::string why_;  ///< what the plugin holds
-  bool rejects_ = false;
-};
+using StagedEffects = detail::EffectStage<EffectRules>;
+using AttemptCheckpoints = detail::AttemptCheckpoints<EffectRules>;
 
 /// What of a report is taken.
 inline constexpr std::size_t kHealthNameLimit = 64;

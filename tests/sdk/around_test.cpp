@@ -131,6 +131,37 @@ TEST(Around, EffectsOfAFailureThatIsMadeGoodAreShownAndNotCommitted) {
   EXPECT_TRUE(result.effects.empty());
 }
 
+TEST(Around, WhatIsReportedWhereTheCallGoesOnIsNoAnswer) {
+  // Neither can be written in C++: a handler that reports nothing, and one around it that reports and goes on.
+  const auto make = [](const sluice_host*, const sluice_option_value* const*, std::size_t, void**,
+                       void (*)(void*, sluice_string), void*) -> std::int32_t { return 0; };
+  const sluice_handler silent{sizeof(sluice_handler),
+                              0,
+                              "silent",
+                              nullptr,
+                              nullptr,
+                              0,
+                              make,
+                              [](void*) {},
+                              [](void*, const sluice_message*, const sluice_context*) {},
+                              nullptr};
+  sluice_handler hasty = silent;
+  hasty.extension = [](const char*) -> const void* {
+    static constexpr sluice_around kTable{
+        sizeof(sluice_around), 0,
+        [](void*, const sluice_message*, const sluice_context* context, sluice_around_call*) -> sluice_around_answer {
+          const sluice_outcome done{sizeof(sluice_outcome), SLUICE_DONE, -1, {nullptr, 0}};
+          context->report(context, &done);
+          return SLUICE_AROUND_GO_ON;
+        },
+        [](void*, void*, const sluice_message*, const sluice_context*, const sluice_outcome*) {}};
+    return &kTable;
+  };
+  HandlerTest run(silent);
+  run.around(hasty);
+  EXPECT_EQ(run.handle({}).status, SLUICE_FAULT);
+}
+
 TEST(Around, WhatWasNotKeptIsAFault) {
   HandlerTest run(sluice::testing::handler<Echo>());
   run.around<Forgets>();

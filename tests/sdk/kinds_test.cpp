@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <stdexcept>
 #include <thread>
 
@@ -158,6 +159,35 @@ struct Elsewhere {
 TEST(AsyncKit, AStopThatNobodyHasAskedForWaitsForOtherThreads) {
   HandlerTest test(handler<Elsewhere>());
   EXPECT_EQ(test.handle({}).elapsed, 0s);
+}
+
+/// Asks for a stop until it comes.
+struct Asks {
+  static inline std::atomic<bool> asked{false};
+  void handle(const sluice::Message&, sluice::AsyncContext context) {
+    thread = std::jthread([context = std::move(context)]() mutable {
+      while (!context.stop_requested()) {
+        asked.store(true, std::memory_order_relaxed);
+      }
+      context.complete(sluice::release());
+    });
+  }
+  std::jthread thread;
+};
+
+// ThreadSanitizer looks at this.
+TEST(AsyncKit, AStopMayComeWhileAnotherThreadAsksForIt) {
+  HandlerTest test(handler<Asks>());
+  test.set_timeout(std::chrono::nanoseconds::max());
+  const sluice_token token = test.begin({});
+  while (!Asks::asked.load(std::memory_order_relaxed)) {
+    std::this_thread::yield();
+  }
+  test.stop_after(0s);
+  while (!test.result(token)) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(test.result(token)->status, SLUICE_RELEASE);
 }
 
 TEST(AsyncKit, AStopAndATimeOutEndASleep) {

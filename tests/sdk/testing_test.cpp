@@ -82,6 +82,22 @@ TEST(HandlerTest, ALostLeaseStopsTheHandler) {
   EXPECT_EQ(test.handle({}).status, SLUICE_RELEASE);
 }
 
+TEST(HandlerTest, OnceTheLeaseIsLostThereIsNoTimeLeftAndNothingIsCommitted) {
+  struct GoesOn {
+    sluice::Outcome handle(const sluice::Message&, sluice::Context& context) {
+      context.send("receipts", std::to_string(context.time_left().count()));
+      return sluice::done();
+    }
+  };
+  HandlerTest test(sluice::testing::handler<GoesOn>());
+  EXPECT_TRUE(test.handle({}).committed);
+  test.lose_lease();
+  const auto result = test.handle({});
+  EXPECT_EQ(result.status, SLUICE_DONE);
+  EXPECT_EQ(result.effects.message_to("receipts").body, "0");
+  EXPECT_FALSE(result.committed);
+}
+
 TEST(HandlerTest, AWaitThatWouldNeverEndIsAFault) {
   struct Endless {
     sluice::Outcome handle(const sluice::Message&, sluice::Context& context) {

@@ -31,6 +31,7 @@
 #include "sluice/batch.h"
 #include "sluice/detail/around_pass.hpp"
 #include "sluice/detail/report.hpp"
+#include "sluice/detail/staging.hpp"
 #include "sluice/detail/test_around.hpp"
 #include "sluice/detail/test_kit.hpp"
 #include "sluice/detail/test_metrics.hpp"
@@ -109,7 +110,7 @@ class HandlerTest {
   }
   ~HandlerTest() {
     // What is at work is asked to stop, as a host that drains asks.
-    stop_after_ = std::chrono::nanoseconds::zero();
+    stop_after(std::chrono::nanoseconds::zero());
     call_timers(kNever);
     if (created_) {
       handler_.destroy(instance_);
@@ -125,11 +126,15 @@ class HandlerTest {
   // The attempts to come.
   void set_timeout(std::chrono::nanoseconds timeout) { timeout_ = timeout; }
   /// The host asks to stop when the handler has waited this long; zero: from the start.
-  void stop_after(std::chrono::nanoseconds time) { stop_after_ = time; }
-  /// The message is no longer ours: the stop is requested, and `extend` fails.
+  void stop_after(std::chrono::nanoseconds time) {
+    const std::lock_guard lock(mutex_);
+    stop_after_ = time;
+  }
+  /// The message is no longer ours: the stop is requested, `extend` fails, and nothing is committed.
   void lose_lease() {
+    const std::lock_guard lock(mutex_);
     lease_lost_ = true;
-    stop_after(std::chrono::nanoseconds::zero());
+    stop_after_ = std::chrono::nanoseconds::zero();
   }
   /// What the job's queue lies in; SQLite unless it is said. A handler that asks for it when it is made has it from the
   /// constructor.
@@ -137,7 +142,9 @@ class HandlerTest {
   /// The job keeps idempotency keys, which costs a transaction one action.
   void set_keeps_keys(bool keeps) { keeps_keys_ = keeps; }
   /// The message is a duplicate, and the first one's handler gave this back.
-  void set_first_result(std::optional<std::string> result) { first_result_ = std::move(result); }
+  void set_first_result(std::optional<std::string> result) {
+    first_result_ = result ? std::make_shared<const std::string>(*std::move(result)) : nullptr;
+  }
   /// The host is older than effects.
   void without_effects() { has_effects_ = false; }
   /// From now on the store refuses the write of this label (or by its number: "1" is the first), as when its condition
@@ -149,7 +156,7 @@ class HandlerTest {
   /// What an attempt before has stored. Each attempt stores its own for the next one of this object.
   void set_last_checkpoint(std::optional<std::string> bytes) {
     const std::lock_guard lock(mutex_);
-    last_checkpoint_ = std::move(bytes);
+    last_checkpoint_ = std::move(bytes).value_or(std::string());
   }
   /// From now on no checkpoint is stored, for this reason; an empty one: they are.
   void refuse_checkpoints(std::string why) { no_checkpoints_ = std::move(why); }
@@ -215,8 +222,7 @@ class HandlerTest {
 
   /// One message at work. What the handler is given points into it.
   struct Attempt {
-    Attempt(HandlerTest& of, const TestMessage& its_message)
-        : test(of), message(its_message), effects(of.store_, of.keeps_keys_, of.first_result_) {
+    Attempt(HandlerTest& of, const TestMessage& its_message) : test(of), message(its_message) {
       for (const auto& [name, value] : message.attributes) {
         attributes.push_back({detail::borrow(name), detail::borrow(value)});
       }
@@ -236,6 +242,25 @@ class HandlerTest {
     Attempt(const Attempt&) = delete;
     Attempt& operator=(const Attempt&) = delete;
 
+    /// Null: none.
+    void report(const sluice_outcome* outcome) {
+      reported = outcome != nullptr;
+      if (!reported) {
+        return;
+      }
+      const bool known = outcome->status >= SLUICE_DONE && outcome->status <= SLUICE_FAULT;
+      result.status = known ? outcome->status : SLUICE_FAULT;
+      result.delay = std::chrono::nanoseconds(known ? outcome->delay : -1);
+      result.reason = known ? std::string(detail::view(outcome->reason).substr(0, kReasonLimit))
+                            : "reported the unknown status " + std::to_string(outcome->status);
+    }
+    /// What was reported last; a fault when that is nothing.
+    void take_outcome() {
+      if (!take_report()) {
+        fail("reported no outcome", detail::Breach::no_outcome);
+      }
+    }
+
     // As detail::AroundPass asks for it.
     template <typename Body>
     bool guarded(Body body) {
@@ -250,6 +275,7 @@ class HandlerTest {
     }
     void fail(std::string_view why, detail::Breach) {
       result = {.reason = std::string(why), .effects = std::move(result.effects)};
+      reported = false;
       settle_report(*this);
     }
     const Result& outcome() const { return result; }
@@ -263,14 +289,18 @@ class HandlerTest {
     sluice_message raw{};
     sluice_context context = make_context(*this);
     sluice_async_context async{};
-    detail::TestEffects effects;
     detail::AroundPass<std::vector<detail::TestAround>, Attempt> around{test.arounds_.chain(), raw, context, *this};
-    bool rejects = false;  ///< a checkpoint was refused by an effect whose message is rejected then
-    detail::TestCheckpoints checkpoints{effects, test.last_checkpoint(), [this](const StagedEffects& staged) {
-                                          return test.checkpoint_refusal(*this, staged);
-                                        }};
+    const detail::TestKeeper keeper{static_cast<sluice_store>(test.store_), test.keeps_keys_};
+    detail::EffectStage<detail::TestKeeper> effects{keeper, test.first_result_};
+    const std::string first_checkpoint = test.last_checkpoint();
+    std::vector<StoredCheckpoint> stored;
+    detail::AttemptCheckpoints<detail::TestKeeper> checkpoints{
+        [this](std::string_view bytes, const std::shared_ptr<const StagedEffects>& staged) {
+          return test.store_checkpoint(*this, bytes, staged == nullptr ? StagedEffects() : *staged);
+        },
+        first_checkpoint, effects};
     bool reported = false;  ///< since that was asked last
-    Result result{.reason = "reported no outcome"};
+    Result result;
     // Guarded by the test's mutex.
     std::chrono::nanoseconds began{};
     std::chrono::nanoseconds deadline = kNever;
@@ -325,13 +355,13 @@ class HandlerTest {
   /// refused.
   static void settle_report(Attempt& attempt) {
     Result& result = attempt.result;
-    if (const std::string refusal = attempt.effects.refusal(); result.status == SLUICE_DONE && !refusal.empty()) {
+    if (const std::string obstacle = attempt.effects.obstacle(); result.status == SLUICE_DONE && !obstacle.empty()) {
       result.status = SLUICE_FAULT;
-      result.reason = refusal;
+      result.reason = obstacle;
     }
     if (result.status != SLUICE_DONE) {
-      if (!attempt.effects.staged().empty()) {
-        result.effects = attempt.effects.staged();
+      if (const auto staged = attempt.effects.take()) {
+        result.effects = *staged;
       }
       attempt.effects.discard();
     }
@@ -343,8 +373,9 @@ class HandlerTest {
     if (result.status != SLUICE_DONE) {
       return;
     }
-    result.effects = attempt.effects.staged();
-    result.committed = true;
+    const auto staged = attempt.effects.take();
+    result.effects = staged == nullptr ? StagedEffects() : *staged;
+    result.committed = !lease_is_lost();
     if (const StagedWrite* refused = refused_in(result.effects.writes)) {
       result.committed = false;
       result.status = refused->otherwise_reject ? SLUICE_REJECT : SLUICE_RETRY;
@@ -363,21 +394,17 @@ class HandlerTest {
   std::string refusal_of(const StagedWrite& write) const {
     return (write.label.empty() ? "write " + refused_ : "write \"" + refused_ + "\"") + " was refused: " + refused_why_;
   }
-  std::string checkpoint_refusal(Attempt& attempt, const StagedEffects& staged) const {
-    if (lease_lost_) {
-      return "the checkpoint is not stored: the message is no longer ours, and others may have it; return soon";
+  detail::CheckpointAnswer store_checkpoint(Attempt& attempt, std::string_view bytes, StagedEffects staged) const {
+    if (lease_is_lost()) {
+      return {detail::kLostCheckpoint};
     }
-    const StagedWrite* refused = refused_in(staged.writes);
-    attempt.rejects = attempt.rejects || (refused != nullptr && refused->otherwise_reject);
-    return refused != nullptr ? "the checkpoint is refused: " + refusal_of(*refused) : no_checkpoints_;
-  }
-  static void take_report(Result& result, const sluice_outcome& outcome) {
-    result.status = outcome.status;
-    result.delay = std::chrono::nanoseconds(outcome.delay);
-    result.reason = detail::view(outcome.reason).substr(0, kReasonLimit);
-    if (outcome.status < SLUICE_DONE || outcome.status > SLUICE_FAULT) {
-      result = {.reason = "reported the unknown status " + std::to_string(outcome.status)};
+    if (const StagedWrite* refused = refused_in(staged.writes)) {
+      return {"the checkpoint is refused: " + refusal_of(*refused), refused->otherwise_reject};
     }
+    if (no_checkpoints_.empty()) {
+      attempt.stored.push_back({std::string(bytes), std::move(staged)});
+    }
+    return {no_checkpoints_};
   }
   static std::chrono::nanoseconds sum(std::chrono::nanoseconds a, std::chrono::nanoseconds b) {
     return b > kNever - a ? kNever : a + std::max(b, std::chrono::nanoseconds::zero());
@@ -386,9 +413,13 @@ class HandlerTest {
     const std::lock_guard lock(mutex_);
     return elapsed_;
   }
-  std::optional<std::string> last_checkpoint() const {
+  std::string last_checkpoint() const {
     const std::lock_guard lock(mutex_);
     return last_checkpoint_;
+  }
+  bool lease_is_lost() const {
+    const std::lock_guard lock(mutex_);
+    return lease_lost_;
   }
 
   // With the lock.
@@ -420,6 +451,9 @@ class HandlerTest {
   }
   std::chrono::nanoseconds left(const Attempt& attempt) const {
     const std::lock_guard lock(mutex_);
+    if (lease_lost_) {
+      return std::chrono::nanoseconds::zero();
+    }
     return attempt.deadline == kNever ? kNever
                                       : std::max(attempt.deadline - elapsed_, std::chrono::nanoseconds::zero());
   }
@@ -433,6 +467,9 @@ class HandlerTest {
 
   std::unique_ptr<Attempt> make_attempt(const TestMessage& message);
   Result end(Attempt& attempt);
+  /// Null for a token that is not at work.
+  std::unique_ptr<Attempt> take_from_work(sluice_token token);
+  void finish(sluice_token token, Attempt& attempt);
   sluice_answer complete(sluice_token token, const sluice_outcome* outcome);
   sluice_answer add_timer(const Timer& timer);
   /// The timer that is due first, and when; with the lock.
@@ -450,7 +487,6 @@ class HandlerTest {
   std::vector<std::string> errors_;
   std::map<std::string, const void*, std::less<>> features_;
   std::chrono::nanoseconds timeout_ = std::chrono::seconds(60);
-  bool lease_lost_ = false;
   bool created_ = false;
   void* instance_ = nullptr;
   sluice_host host_{
@@ -464,7 +500,7 @@ class HandlerTest {
   Store store_ = Store::sqlite;
   bool keeps_keys_ = false;
   bool has_effects_ = true;
-  std::optional<std::string> first_result_;
+  std::shared_ptr<const std::string> first_result_;
   std::string refused_;
   std::string refused_why_;
   sluice_effects_host host_effects_{sizeof(sluice_effects_host), SLUICE_STORE_SQLITE};
@@ -475,7 +511,8 @@ class HandlerTest {
   std::condition_variable completed_;
   // Guarded by mutex_.
   std::vector<LogLine> log_;
-  std::optional<std::string> last_checkpoint_;
+  std::string last_checkpoint_;  ///< empty: there is none
+  bool lease_lost_ = false;
   std::chrono::nanoseconds elapsed_{};
   std::chrono::nanoseconds stop_after_ = kNever;
   sluice_token last_token_ = 0;
@@ -491,10 +528,7 @@ inline sluice_context HandlerTest::make_context(Attempt& attempt) {
       sizeof(sluice_context),
       0,
       &attempt,
-      [](const sluice_context* context, const sluice_outcome* outcome) {
-        of(context).reported = true;
-        take_report(of(context).result, *outcome);
-      },
+      [](const sluice_context* context, const sluice_outcome* outcome) { of(context).report(outcome); },
       [](const sluice_context* context, sluice_log_level level, sluice_string text) {
         of(context).test.write(level, text, of(context).message.id);
       },
@@ -568,18 +602,15 @@ inline std::unique_ptr<HandlerTest::Attempt> HandlerTest::make_attempt(const Tes
 }
 
 inline Result HandlerTest::end(Attempt& attempt) {
-  attempt.reported = true;
-  attempt.take_report();
   attempt.around.leave();
   settle_effects(attempt);
   Result& result = attempt.result;
-  result.checkpoints = attempt.checkpoints.stored();
-  if (result.status == SLUICE_FAULT && attempt.rejects) {
+  result.checkpoints = std::move(attempt.stored);
+  if (result.status == SLUICE_FAULT && attempt.checkpoints.rejects()) {
     result.status = SLUICE_REJECT;
   }
   const std::lock_guard lock(mutex_);
-  last_checkpoint_ =
-      result.status == SLUICE_DONE || result.status == SLUICE_DISCARD ? std::nullopt : attempt.checkpoints.last();
+  last_checkpoint_ = result.status == SLUICE_DONE || result.status == SLUICE_DISCARD ? "" : attempt.checkpoints.last();
   attempt.result.elapsed = elapsed_ - attempt.began;
   return std::move(attempt.result);
 }
@@ -589,6 +620,7 @@ inline Result HandlerTest::handle(const TestMessage& message) {
     const std::unique_ptr<Attempt> attempt = make_attempt(message);
     if (attempt->around.enter()) {
       handler_.handle(instance_, &attempt->around.message(), &attempt->context);
+      attempt->take_outcome();
     }
     return end(*attempt);
   }
@@ -621,16 +653,21 @@ inline std::vector<Result> HandlerTest::handle_batch(const std::vector<TestMessa
   std::vector<std::unique_ptr<Attempt>> attempts;
   std::vector<const sluice_message*> raw;
   std::vector<const sluice_context*> contexts;
+  std::vector<Attempt*> entered;
   for (const TestMessage& message : messages) {
     attempts.push_back(make_attempt(message));
     Attempt& attempt = *attempts.back();
     if (attempt.around.enter()) {
       raw.push_back(&attempt.around.message());
       contexts.push_back(&attempt.context);
+      entered.push_back(&attempt);
     }
   }
   if (!raw.empty()) {
     batch->handle(instance_, raw.data(), contexts.data(), raw.size());
+  }
+  for (Attempt* const one : entered) {
+    one->take_outcome();
   }
   std::vector<Result> results(attempts.size());
   for (std::size_t i = attempts.size(); i-- > 0;) {
@@ -656,38 +693,36 @@ inline sluice_token HandlerTest::begin(const TestMessage& message) {
   if (attempt.around.enter()) {
     async->begin(instance_, &attempt.around.message(), &attempt.async);
   } else {
-    const Result answered = attempt.result;
-    const sluice_outcome outcome = Attempt::raw_of(answered);
-    complete(token, &outcome);
+    finish(token, *take_from_work(token));
   }
   return token;
 }
 
+inline std::unique_ptr<HandlerTest::Attempt> HandlerTest::take_from_work(sluice_token token) {
+  const std::lock_guard lock(mutex_);
+  auto found = at_work_.extract(token);
+  return found.empty() ? nullptr : std::move(found.mapped());
+}
+
+inline void HandlerTest::finish(sluice_token token, Attempt& attempt) {
+  Result result = end(attempt);
+  const std::lock_guard lock(mutex_);
+  results_.emplace(token, std::move(result));
+  completed_.notify_all();
+}
+
 inline sluice_answer HandlerTest::complete(sluice_token token, const sluice_outcome* outcome) {
-  std::unique_ptr<Attempt> attempt;
-  bool known = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = at_work_.find(token); found != at_work_.end()) {
-      attempt = std::move(found->second);
-      at_work_.erase(found);
-    }
-    known = results_.count(token) > 0;
-  }
+  const std::unique_ptr<Attempt> attempt = take_from_work(token);
   if (attempt == nullptr) {
+    const bool known = result(token).has_value();
     const std::string text = known ? "the handler completed a message that has ended, completed before"
                                    : "the handler completed a message that is not at work";
     write(SLUICE_LOG_ERROR, detail::borrow(text), {});
     return known ? SLUICE_TWICE : SLUICE_STALE;
   }
-  attempt->result = {.reason = "completed without an outcome", .effects = std::move(attempt->result.effects)};
-  if (outcome != nullptr) {
-    take_report(attempt->result, *outcome);
-  }
-  Result result = end(*attempt);
-  const std::lock_guard lock(mutex_);
-  results_.emplace(token, std::move(result));
-  completed_.notify_all();
+  attempt->report(outcome);
+  attempt->take_outcome();
+  finish(token, *attempt);
   return SLUICE_ACCEPTED;
 }
 

@@ -5,7 +5,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -16,9 +15,7 @@
 #include <vector>
 
 #include "sluice/abi.h"
-#include "sluice/checkpoint.h"
 #include "sluice/detail/bound_options.hpp"
-#include "sluice/detail/effect_limits.hpp"
 #include "sluice/effects.hpp"
 #include "sluice/message.hpp"
 #include "sluice/options.hpp"
@@ -208,177 +205,44 @@ inline std::map<std::string, std::string> map_of(const sluice_attribute* pairs, 
   return map;
 }
 
-/// "sluice.effects/1" for one attempt, with the host's own limits.
-class TestEffects {
- public:
-  TestEffects(Store store, bool keeps_keys, const std::optional<std::string>& first_result)
-      : keeps_keys_(keeps_keys), first_result_(first_result) {
-    table_.store = static_cast<sluice_store>(store);
-    begin();
+/// What a test sees of effects: all of each.
+struct TestKeeper {
+  using Effects = testing::StagedEffects;
+
+  sluice_store store;
+  bool keeps_key;
+
+  void keep(const sluice_effect_message& message, Effects& staged) const {
+    staged.messages.push_back({std::string(view(message.queue)), std::string(view(message.body)),
+                               std::string(view(message.id)), std::string(view(message.content_type)),
+                               std::string(view(message.group)), std::string(view(message.dedup_id)),
+                               std::chrono::nanoseconds(message.delay), static_cast<Priority>(message.priority),
+                               map_of(message.attributes, message.attribute_count)});
   }
-  TestEffects(const TestEffects&) = delete;
-  TestEffects& operator=(const TestEffects&) = delete;
-
-  const sluice_effects* table() const { return &table_; }
-  const testing::StagedEffects& staged() const { return staged_; }
-  /// Why `done()` would be a fault; empty: it would not.
-  std::string refusal() const {
-    return refusal_.empty() ? std::string() : "nothing can be committed, because an effect was refused: " + refusal_;
+  void keep(const sluice_effect_item& item, Effects& staged) const {
+    testing::StagedWrite& write = staged.writes.emplace_back();
+    write.kind = static_cast<testing::StagedWrite::Kind>(item.action - SLUICE_ITEM_PUT);
+    write.label = view(item.label);
+    write.otherwise_reject = item.on_refusal == SLUICE_REFUSED_REJECT;
+    write.table = view(item.table);
+    write.item = view(item.item);
+    write.update = view(item.update);
+    write.condition = view(item.condition);
+    write.names = map_of(item.names, item.name_count);
+    write.values = view(item.values);
   }
-  void discard() { begin(); }
-  /// A checkpoint has committed what was staged: all but the result.
-  void committed() {
-    std::string result = std::move(staged_.result);
-    begin();
-    staged_.result = std::move(result);
+  void keep(const sluice_effect_sql& sql, Effects& staged) const {
+    testing::StagedWrite& write = staged.writes.emplace_back();
+    write.label = view(sql.label);
+    write.otherwise_reject = sql.on_refusal == SLUICE_REFUSED_REJECT;
+    write.statement = view(sql.statement);
+    std::transform(sql.parameters, sql.parameters + sql.parameter_count, std::back_inserter(write.parameters),
+                   &text_of);
+    write.rows = sql.rows >= 0 ? std::optional(sql.rows) : std::nullopt;
   }
-
- private:
-  static TestEffects& of(const sluice_effects* effects) { return *static_cast<TestEffects*>(effects->host); }
-
-  void begin() {
-    limits_.emplace(table_.store, keeps_keys_);
-    staged_ = {};
-    refusal_.clear();
-  }
-  /// Has `keep` keep what the limits admit.
-  template <typename Effect, typename Keep>
-  static const char* stage(const sluice_effects* effects, const Effect& effect, Keep keep) {
-    TestEffects& self = of(effects);
-    self.last_ = self.limits_->admit(effect);
-    if (self.last_.empty()) {
-      keep(self.staged_);
-      return nullptr;
-    }
-    if (self.refusal_.empty()) {
-      self.refusal_ = self.last_;
-    }
-    return self.last_.c_str();
-  }
-
-  static const char* send(const sluice_effects* effects, const sluice_effect_message* message) {
-    return stage(effects, *message, [message](testing::StagedEffects& staged) {
-      staged.messages.push_back({std::string(view(message->queue)), std::string(view(message->body)),
-                                 std::string(view(message->id)), std::string(view(message->content_type)),
-                                 std::string(view(message->group)), std::string(view(message->dedup_id)),
-                                 std::chrono::nanoseconds(message->delay), static_cast<Priority>(message->priority),
-                                 map_of(message->attributes, message->attribute_count)});
-    });
-  }
-
-  static const char* write_item(const sluice_effects* effects, const sluice_effect_item* item) {
-    return stage(effects, *item, [item](testing::StagedEffects& staged) {
-      testing::StagedWrite& write = staged.writes.emplace_back();
-      write.kind = static_cast<testing::StagedWrite::Kind>(item->action - SLUICE_ITEM_PUT);
-      write.label = view(item->label);
-      write.otherwise_reject = item->on_refusal == SLUICE_REFUSED_REJECT;
-      write.table = view(item->table);
-      write.item = view(item->item);
-      write.update = view(item->update);
-      write.condition = view(item->condition);
-      write.names = map_of(item->names, item->name_count);
-      write.values = view(item->values);
-    });
-  }
-
-  static const char* run_sql(const sluice_effects* effects, const sluice_effect_sql* sql) {
-    return stage(effects, *sql, [sql](testing::StagedEffects& staged) {
-      testing::StagedWrite& write = staged.writes.emplace_back();
-      write.label = view(sql->label);
-      write.otherwise_reject = sql->on_refusal == SLUICE_REFUSED_REJECT;
-      write.statement = view(sql->statement);
-      std::transform(sql->parameters, sql->parameters + sql->parameter_count, std::back_inserter(write.parameters),
-                     &text_of);
-      write.rows = sql->rows >= 0 ? std::optional(sql->rows) : std::nullopt;
-    });
-  }
-
-  static const char* set_result(const sluice_effects* effects, sluice_string result) {
-    return stage(effects, result, [result](testing::StagedEffects& staged) { staged.result = view(result); });
-  }
-
-  static std::int32_t get_first_result(const sluice_effects* effects, sluice_string* result) {
-    const TestEffects& self = of(effects);
-    if (self.first_result_) {
-      *result = borrow(*self.first_result_);
-    }
-    return self.first_result_ ? 1 : 0;
-  }
-
-  static void clear(const sluice_effects* effects) { of(effects).begin(); }
-
-  const bool keeps_keys_;
-  const std::optional<std::string> first_result_;
-  sluice_effects table_{sizeof(sluice_effects),
-                        SLUICE_STORE_NONE,
-                        this,
-                        &send,
-                        &write_item,
-                        &run_sql,
-                        &set_result,
-                        &get_first_result,
-                        &clear};
-  std::optional<EffectLimits> limits_;
-  testing::StagedEffects staged_;
-  std::string refusal_;
-  std::string last_;
-};
-
-/// "sluice.checkpoint/1" for one attempt, with the host's own limit.
-class TestCheckpoints {
- public:
-  /// Why the store does not take it, asked before each; empty: it does.
-  using Refuse = std::function<std::string(const testing::StagedEffects&)>;
-  /// `effects` outlives it.
-  TestCheckpoints(TestEffects& effects, std::optional<std::string> last, Refuse refuse)
-      : effects_(effects), last_(std::move(last)), refuse_(std::move(refuse)) {}
-  TestCheckpoints(const TestCheckpoints&) = delete;
-  TestCheckpoints& operator=(const TestCheckpoints&) = delete;
-
-  const sluice_checkpoint* table() const { return &table_; }
-  const std::vector<testing::StoredCheckpoint>& stored() const { return stored_; }
-  const std::optional<std::string>& last() const { return last_; }
-
- private:
-  static TestCheckpoints& of(const sluice_checkpoint* table) { return *static_cast<TestCheckpoints*>(table->host); }
-  static std::int32_t get_last(const sluice_checkpoint* table, sluice_string* bytes) {
-    const std::optional<std::string>& last = of(table).last_;
-    if (last) {
-      *bytes = borrow(*last);
-    }
-    return last ? 1 : 0;
-  }
-  static const char* store(const sluice_checkpoint* table, sluice_string bytes, std::int32_t with_effects) {
-    TestCheckpoints& self = of(table);
-    self.why_ = self.judge(bytes.size, with_effects != 0);
-    if (!self.why_.empty()) {
-      return self.why_.c_str();
-    }
-    testing::StoredCheckpoint& stored = self.stored_.emplace_back();
-    stored.bytes = view(bytes);
-    self.last_ = stored.bytes.empty() ? std::nullopt : std::optional(stored.bytes);
-    if (with_effects != 0) {
-      stored.effects = self.effects_.staged();
-      stored.effects.result.clear();
-      self.effects_.committed();
-    }
-    return nullptr;
-  }
-  std::string judge(std::size_t size, bool with_effects) const {
-    if (size > SLUICE_CHECKPOINT_LIMIT) {
-      return "a checkpoint has at most " + std::to_string(SLUICE_CHECKPOINT_LIMIT) + " bytes, this one has " +
-             std::to_string(size) + "; store where the work stands, and keep the data elsewhere";
-    }
-    const std::string refusal = with_effects ? effects_.refusal() : std::string();
-    return refusal.empty() ? refuse_(with_effects ? effects_.staged() : testing::StagedEffects()) : refusal;
-  }
-
-  TestEffects& effects_;
-  std::optional<std::string> last_;
-  const Refuse refuse_;
-  sluice_checkpoint table_{sizeof(sluice_checkpoint), 0, this, &get_last, &store};
-  std::vector<testing::StoredCheckpoint> stored_;
-  std::string why_;
+  void keep(sluice_string result, Effects& staged) const { staged.result = view(result); }
+  static std::string& result_of(Effects& staged) { return staged.result; }
+  static std::string words(std::string why) { return why; }
 };
 
 }  // namespace sluice::detail
