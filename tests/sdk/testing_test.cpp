@@ -113,7 +113,7 @@ TEST(HandlerTest, AWaitThatWouldNeverEndIsAFault) {
 TEST(HandlerTest, ValidatesOptionsAsTheHostDoes) {
   EXPECT_THAT(
       waits({{"wiat", "5s"}, {"extend", 5}}).errors(),
-      ElementsAre("the option \"extend\" must be a duration such as \"30s\"", "the handler has no option \"wiat\""));
+      ElementsAre("the handler has no option \"wiat\"", "the option \"extend\" must be a duration such as \"30s\""));
   EXPECT_THAT(waits({{"wait", "5 seconds"}}).errors(), ElementsAre(HasSubstr("must be a duration")));
   EXPECT_THAT(HandlerTest(sluice::testing::handler<Needs>()).errors(), ElementsAre("the option \"path\" is missing"));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -111,6 +112,44 @@ inline std::optional<BoundOption> declared_option(const sluice_option& declared,
     bound.type = SLUICE_OPTION_NUMBER;
   }
   return bound.type == declared.type ? std::optional(std::move(bound)) : std::nullopt;
+}
+
+/// What may be wrong with the options of a job. The words are those of who asks.
+enum class OptionProblem : std::uint8_t { unknown, missing, wrong_type, wrong_default };
+
+/// The options of a handler by what is configured and what it declares. `configured` is a map of names, to something of
+/// which `value_of` makes a TomlValue; `complain(problem, name, declared)` hears of all that is wrong, of an unknown
+/// one without a declaration. A handler with open options takes everything as it is.
+template <typename Configured, typename ValueOf, typename Complain>
+std::vector<BoundOption> bind_options(const sluice_handler& handler, const Configured& configured, ValueOf value_of,
+                                      Complain complain) {
+  std::vector<BoundOption> bound;
+  const bool open = (handler.flags & SLUICE_HANDLER_OPEN_OPTIONS) != 0;
+  const std::span<const sluice_option* const> declared(handler.options, open ? 0 : handler.option_count);
+  for (const auto& [name, entry] : configured) {
+    if (open) {
+      bound.push_back(plain_option(name, value_of(entry)));
+    } else if (std::none_of(declared.begin(), declared.end(),
+                            [&name = name](const sluice_option* one) { return name == one->name; })) {
+      complain(OptionProblem::unknown, name, nullptr);
+    }
+  }
+  for (const sluice_option* const option : declared) {
+    const std::string name = option->name;
+    const auto entry = configured.find(name);
+    const bool given = entry != configured.end();
+    if (!given && option->default_value == nullptr) {
+      if ((option->flags & SLUICE_OPTION_REQUIRED) != 0) {
+        complain(OptionProblem::missing, name, option);
+      }
+    } else if (auto value = given ? declared_option(*option, value_of(entry->second))
+                                  : text_option(*option, option->default_value)) {
+      bound.push_back(*std::move(value));
+    } else {
+      complain(given ? OptionProblem::wrong_type : OptionProblem::wrong_default, name, option);
+    }
+  }
+  return bound;
 }
 
 /// Options in the form `create` takes them. Borrows from them.

@@ -53,54 +53,25 @@ namespace sluice::detail {
 /// The options of a job, checked against a handler's declaration as the host checks them, in the form `create` takes.
 class TestOptions {
  public:
-  TestOptions(const sluice_handler& handler, const testing::OptionMap& configured) {
-    if ((handler.flags & SLUICE_HANDLER_OPEN_OPTIONS) != 0) {
-      for (const auto& [name, value] : configured) {
-        bound_.push_back(plain_option(name, value.value()));
-      }
-    } else {
-      bind_declared(handler, configured);
-    }
-    table_.emplace(bound_);
-  }
-  TestOptions(const TestOptions&) = delete;
-  TestOptions& operator=(const TestOptions&) = delete;
+  TestOptions(const sluice_handler& handler, const testing::OptionMap& configured)
+      : bound_(bind_options(
+            handler, configured, [](const testing::OptionValue& value) { return value.value(); },
+            [this](OptionProblem problem, const std::string& name, const sluice_option* declared) {
+              errors_.push_back(problem == OptionProblem::unknown ? "the handler has no option \"" + name + "\""
+                                : problem == OptionProblem::missing
+                                    ? "the option \"" + name + "\" is missing"
+                                    : "the option \"" + name + "\" must be " + describe(declared->type));
+            })) {}
 
   /// What the host would refuse the job for; empty when all is well.
   const std::vector<std::string>& errors() const { return errors_; }
-  const sluice_option_value* const* data() const { return table_->data(); }
-  std::size_t size() const { return table_->size(); }
+  const sluice_option_value* const* data() const { return table_.data(); }
+  std::size_t size() const { return table_.size(); }
 
  private:
-  void bind_declared(const sluice_handler& handler, const testing::OptionMap& configured) {
-    testing::OptionMap unknown = configured;
-    for (std::size_t i = 0; i < handler.option_count; ++i) {
-      const sluice_option& declared = *handler.options[i];
-      unknown.erase(declared.name);
-      if (const auto found = configured.find(declared.name); found != configured.end()) {
-        bind(declared, declared_option(declared, found->second.value()));
-      } else if (declared.default_value != nullptr) {
-        bind(declared, text_option(declared, declared.default_value));
-      } else if ((declared.flags & SLUICE_OPTION_REQUIRED) != 0) {
-        errors_.push_back("the option \"" + std::string(declared.name) + "\" is missing");
-      }
-    }
-    for (const auto& [name, value] : unknown) {
-      errors_.push_back("the handler has no option \"" + name + "\"");
-    }
-  }
-
-  void bind(const sluice_option& declared, std::optional<BoundOption> value) {
-    if (value) {
-      bound_.push_back(*std::move(value));
-    } else {
-      errors_.push_back("the option \"" + std::string(declared.name) + "\" must be " + describe(declared.type));
-    }
-  }
-
-  std::vector<BoundOption> bound_;
-  std::optional<BoundOptionTable> table_;
   std::vector<std::string> errors_;
+  const std::vector<BoundOption> bound_;
+  const BoundOptionTable table_{bound_};
 };
 
 }  // namespace sluice::detail
