@@ -143,15 +143,13 @@ LiveHost::LiveHost(const std::string& plugin, const OptionMap& options) : handle
              }
              return std::string_view(id) == SLUICE_HEALTH_1 ? &health : nullptr;
            }};
-  const detail::TestOptions bound(handler_, options);
-  std::string error = bound.errors().empty() ? "" : bound.errors().front();
-  const auto fail = [](void* sink, sluice_string why) { *static_cast<std::string*>(sink) = detail::view(why); };
-  if (!error.empty() || handler_.create(&host_, bound.data(), bound.size(), &instance_, fail, &error) != 0) {
-    throw std::runtime_error(error);
+  instance_.emplace(handler_, options, host_);
+  if (!instance_->created()) {
+    throw std::runtime_error(instance_->errors().front());
   }
 }
 
-LiveHost::~LiveHost() { handler_.destroy(instance_); }
+LiveHost::~LiveHost() { instance_.reset(); }
 
 Result LiveHost::handle(const TestMessage& message, Stop& stop) {
   std::vector<sluice_attribute> attributes;
@@ -174,9 +172,9 @@ Result LiveHost::handle(const TestMessage& message, Stop& stop) {
   const sluice_context context = attempt.context();
   const void* const async = handler_.extension == nullptr ? nullptr : handler_.extension(SLUICE_ASYNC_1);
   if (async == nullptr) {
-    handler_.handle(instance_, &raw, &context);
+    handler_.handle(instance_->object(), &raw, &context);
   } else {
-    LiveAsync(attempt).run(*static_cast<const sluice_async*>(async), instance_, raw, context);
+    LiveAsync(attempt).run(*static_cast<const sluice_async*>(async), instance_->object(), raw, context);
   }
   return attempt.result;
 }

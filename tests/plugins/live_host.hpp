@@ -67,7 +67,7 @@ class LiveHost {
 
   const sluice_handler& handler_;
   sluice_host host_{};
-  void* instance_ = nullptr;
+  std::optional<detail::TestInstance> instance_;
   mutable std::mutex mutex_;
   std::condition_variable written_;
   std::vector<std::string> lines_;

@@ -32,7 +32,6 @@
 #include "sluice/detail/around_pass.hpp"
 #include "sluice/detail/report.hpp"
 #include "sluice/detail/staging.hpp"
-#include "sluice/detail/test_around.hpp"
 #include "sluice/detail/test_kit.hpp"
 #include "sluice/detail/test_metrics.hpp"
 #include "sluice/handler.hpp"
@@ -96,32 +95,20 @@ class HandlerTest {
                        Store store = Store::sqlite)
       : handler_(handler), job_(std::move(job)), store_(store) {
     host_.job = detail::borrow(job_);
-    const detail::TestOptions bound(handler, options);
-    errors_ = bound.errors();
-    if (errors_.empty()) {
-      const auto fail = [](void* sink, sluice_string why) {
-        static_cast<HandlerTest*>(sink)->errors_.emplace_back(detail::view(why));
-      };
-      created_ = handler.create(&host_, bound.data(), bound.size(), &instance_, fail, this) == 0;
-      if (!created_ && errors_.empty()) {
-        errors_.emplace_back("the handler could not be created and did not say why");
-      }
-    }
+    instance_.emplace(handler, options, host_);
   }
   ~HandlerTest() {
     // What is at work is asked to stop, as a host that drains asks.
     stop_after(std::chrono::nanoseconds::zero());
     call_timers(kNever);
-    if (created_) {
-      handler_.destroy(instance_);
-    }
+    instance_.reset();
   }
   HandlerTest(const HandlerTest&) = delete;
   HandlerTest& operator=(const HandlerTest&) = delete;
 
   /// False when the host would not start the job; `errors` says why: wrong options, or the constructor's exception.
-  bool created() const { return created_; }
-  const std::vector<std::string>& errors() const { return errors_; }
+  bool created() const { return instance_->created(); }
+  const std::vector<std::string>& errors() const { return instance_->errors(); }
 
   // The attempts to come.
   void set_timeout(std::chrono::nanoseconds timeout) { timeout_ = timeout; }
@@ -175,7 +162,9 @@ class HandlerTest {
   void around(const OptionMap& options = {}) {
     around(testing::handler<A>(), options);
   }
-  void around(const sluice_handler& handler, const OptionMap& options = {}) { arounds_.add(handler, options, host_); }
+  void around(const sluice_handler& handler, const OptionMap& options = {}) {
+    arounds_.push_back(detail::make_around(handler, options, host_));
+  }
   /// Answers `extension(id)` of host and context; everything else is unknown.
   void set_feature(std::string id, const void* feature) { features_[std::move(id)] = feature; }
 
@@ -289,7 +278,7 @@ class HandlerTest {
     sluice_message raw{};
     sluice_context context = make_context(*this);
     sluice_async_context async{};
-    detail::AroundPass<std::vector<detail::TestAround>, Attempt> around{test.arounds_.chain(), raw, context, *this};
+    detail::AroundPass<std::vector<detail::TestAround>, Attempt> around{test.arounds_, raw, context, *this};
     const detail::TestKeeper keeper{static_cast<sluice_store>(test.store_), test.keeps_keys_};
     detail::EffectStage<detail::TestKeeper> effects{keeper, test.first_result_};
     const std::string first_checkpoint = test.last_checkpoint();
@@ -316,10 +305,6 @@ class HandlerTest {
   static HandlerTest& of(const sluice_async_host* async) { return *static_cast<HandlerTest*>(async->host); }
   static Attempt& of(const sluice_context* context) { return *static_cast<Attempt*>(context->host); }
 
-  template <typename Feature>
-  const Feature* feature_of_handler(const char* id) const {
-    return handler_.extension == nullptr ? nullptr : static_cast<const Feature*>(handler_.extension(id));
-  }
   void write(sluice_log_level level, sluice_string text, const std::string& message_id) {
     const std::lock_guard lock(mutex_);
     log_.push_back({level, std::string(detail::view(text)), message_id});
@@ -484,11 +469,9 @@ class HandlerTest {
   const sluice_handler& handler_;
   const std::string job_;
   detail::TestMetrics metrics_{[this](const std::string& text) { write(SLUICE_LOG_WARN, detail::borrow(text), {}); }};
-  std::vector<std::string> errors_;
   std::map<std::string, const void*, std::less<>> features_;
   std::chrono::nanoseconds timeout_ = std::chrono::seconds(60);
-  bool created_ = false;
-  void* instance_ = nullptr;
+  std::optional<detail::TestInstance> instance_;
   sluice_host host_{
       sizeof(sluice_host),
       SLUICE_ABI_MINOR,
@@ -520,7 +503,7 @@ class HandlerTest {
   std::map<sluice_token, Result> results_;
   std::vector<Timer> timers_;
   // Last, so that they end before what they may still log to.
-  detail::TestArounds arounds_;
+  std::vector<detail::TestAround> arounds_;
 };
 
 inline sluice_context HandlerTest::make_context(Attempt& attempt) {
@@ -591,8 +574,8 @@ inline sluice_async_host HandlerTest::make_async_host(HandlerTest& test) {
 }
 
 inline std::unique_ptr<HandlerTest::Attempt> HandlerTest::make_attempt(const TestMessage& message) {
-  if (!created_) {
-    throw std::logic_error("the handler was not created: " + errors_.front());
+  if (!created()) {
+    throw std::logic_error("the handler was not created: " + errors().front());
   }
   auto attempt = std::make_unique<Attempt>(*this, message);
   const std::lock_guard lock(mutex_);
@@ -616,10 +599,10 @@ inline Result HandlerTest::end(Attempt& attempt) {
 }
 
 inline Result HandlerTest::handle(const TestMessage& message) {
-  if (feature_of_handler<sluice_async>(SLUICE_ASYNC_1) == nullptr) {
+  if (detail::feature_of<sluice_async>(handler_, SLUICE_ASYNC_1) == nullptr) {
     const std::unique_ptr<Attempt> attempt = make_attempt(message);
     if (attempt->around.enter()) {
-      handler_.handle(instance_, &attempt->around.message(), &attempt->context);
+      handler_.handle(instance_->object(), &attempt->around.message(), &attempt->context);
       attempt->take_outcome();
     }
     return end(*attempt);
@@ -646,7 +629,7 @@ inline Result HandlerTest::handle(const TestMessage& message) {
 }
 
 inline std::vector<Result> HandlerTest::handle_batch(const std::vector<TestMessage>& messages) {
-  const auto* batch = feature_of_handler<sluice_batch>(SLUICE_BATCH_1);
+  const auto* batch = detail::feature_of<sluice_batch>(handler_, SLUICE_BATCH_1);
   if (batch == nullptr) {
     throw std::logic_error("the handler takes no batches");
   }
@@ -664,7 +647,7 @@ inline std::vector<Result> HandlerTest::handle_batch(const std::vector<TestMessa
     }
   }
   if (!raw.empty()) {
-    batch->handle(instance_, raw.data(), contexts.data(), raw.size());
+    batch->handle(instance_->object(), raw.data(), contexts.data(), raw.size());
   }
   for (Attempt* const one : entered) {
     one->take_outcome();
@@ -677,7 +660,7 @@ inline std::vector<Result> HandlerTest::handle_batch(const std::vector<TestMessa
 }
 
 inline sluice_token HandlerTest::begin(const TestMessage& message) {
-  const auto* async = feature_of_handler<sluice_async>(SLUICE_ASYNC_1);
+  const auto* async = detail::feature_of<sluice_async>(handler_, SLUICE_ASYNC_1);
   if (async == nullptr) {
     throw std::logic_error("the handler is not asynchronous");
   }
@@ -691,7 +674,7 @@ inline sluice_token HandlerTest::begin(const TestMessage& message) {
     at_work_.emplace(token, std::move(made));
   }
   if (attempt.around.enter()) {
-    async->begin(instance_, &attempt.around.message(), &attempt.async);
+    async->begin(instance_->object(), &attempt.around.message(), &attempt.async);
   } else {
     finish(token, *take_from_work(token));
   }

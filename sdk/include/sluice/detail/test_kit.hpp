@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "sluice/abi.h"
+#include "sluice/around.h"
 #include "sluice/detail/bound_options.hpp"
 #include "sluice/effects.hpp"
 #include "sluice/message.hpp"
@@ -50,29 +52,77 @@ using OptionMap = std::map<std::string, OptionValue>;
 
 namespace sluice::detail {
 
-/// The options of a job, checked against a handler's declaration as the host checks them, in the form `create` takes.
-class TestOptions {
- public:
-  TestOptions(const sluice_handler& handler, const testing::OptionMap& configured)
-      : bound_(bind_options(
-            handler, configured, [](const testing::OptionValue& value) { return value.value(); },
-            [this](OptionProblem problem, const std::string& name, const sluice_option* declared) {
-              errors_.push_back(problem == OptionProblem::unknown ? "the handler has no option \"" + name + "\""
-                                : problem == OptionProblem::missing
-                                    ? "the option \"" + name + "\" is missing"
-                                    : "the option \"" + name + "\" must be " + describe(declared->type));
-            })) {}
+template <typename Feature>
+const Feature* feature_of(const sluice_handler& handler, const char* id) {
+  return handler.extension == nullptr ? nullptr : static_cast<const Feature*>(handler.extension(id));
+}
 
-  /// What the host would refuse the job for; empty when all is well.
+/// An instance of a handler, with options that are checked as the host checks them.
+class TestInstance {
+ public:
+  TestInstance(const sluice_handler& handler, const testing::OptionMap& options, const sluice_host& host)
+      : handler_(handler) {
+    const std::vector<BoundOption> bound = bind_options(
+        handler, options, [](const testing::OptionValue& value) { return value.value(); },
+        [this](OptionProblem problem, const std::string& name, const sluice_option* declared) {
+          errors_.push_back(problem == OptionProblem::unknown ? "the handler has no option \"" + name + "\""
+                            : problem == OptionProblem::missing
+                                ? "the option \"" + name + "\" is missing"
+                                : "the option \"" + name + "\" must be " + describe(declared->type));
+        });
+    if (!errors_.empty()) {
+      return;
+    }
+    const BoundOptionTable table(bound);
+    const auto fail = [](void* sink, sluice_string why) {
+      static_cast<std::vector<std::string>*>(sink)->emplace_back(view(why));
+    };
+    created_ = handler.create(&host, table.data(), table.size(), &object_, fail, &errors_) == 0;
+    if (!created_ && errors_.empty()) {
+      errors_.emplace_back("the handler could not be created and did not say why");
+    }
+  }
+  ~TestInstance() {
+    if (created_) {
+      handler_.destroy(object_);
+    }
+  }
+  TestInstance(const TestInstance&) = delete;
+  TestInstance& operator=(const TestInstance&) = delete;
+
+  bool created() const { return created_; }
+  /// Why it was not.
   const std::vector<std::string>& errors() const { return errors_; }
-  const sluice_option_value* const* data() const { return table_.data(); }
-  std::size_t size() const { return table_.size(); }
+  void* object() const { return object_; }
 
  private:
+  const sluice_handler& handler_;
   std::vector<std::string> errors_;
-  const std::vector<BoundOption> bound_;
-  const BoundOptionTable table_{bound_};
+  bool created_ = false;
+  void* object_ = nullptr;
 };
+
+/// A handler that goes around the one that is tested.
+struct TestAround {
+  const sluice_around* table;
+  void* object;
+  std::unique_ptr<TestInstance> instance;
+};
+
+/// Throws with the reason when the host would not start the job.
+inline TestAround make_around(const sluice_handler& handler, const testing::OptionMap& options,
+                              const sluice_host& host) {
+  const auto* const table = feature_of<sluice_around>(handler, SLUICE_AROUND_1);
+  if (table == nullptr) {
+    throw std::invalid_argument("\"" + std::string(handler.name) + "\" goes around no other handler");
+  }
+  auto instance = std::make_unique<TestInstance>(handler, options, host);
+  if (!instance->created()) {
+    throw std::invalid_argument("\"" + std::string(handler.name) + "\" cannot be made: " + instance->errors().front());
+  }
+  void* const object = instance->object();
+  return {table, object, std::move(instance)};
+}
 
 }  // namespace sluice::detail
 
