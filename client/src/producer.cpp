@@ -41,7 +41,7 @@ class Producer::Parts {
   Parts(std::shared_ptr<Core> core, ProducerOptions options)
       : core_(std::move(core)),
         options_(std::move(options)),
-        queue_({options_.max_messages, options_.max_bytes}, {span_of(options_.linger), core_->settings().send_lot}),
+        queue_({options_.max_messages, options_.max_bytes, span_of(options_.linger), core_->settings().send_lot}),
         thread_(started()) {}
 
   void produce(Outgoing outgoing, bool urgent) {

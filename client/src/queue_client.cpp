@@ -219,15 +219,17 @@ Result<Receipt> QueueClient::change_visibility(const Receipt& receipt, Duration 
     const auto given_up = settle(*core_, receipt, queue::CompletionAction::retry, {});
     return given_up ? Result<Receipt>(receipt) : Result<Receipt>(given_up.error());
   }
-  const Time now = core_->clock().wall_now();
   const bool known = receipt.received_at != Time{};
+  const Duration held = known ? core_->clock().wall_now() - receipt.received_at : Duration::zero();
   const Duration lease = core_->settings().options.max_lease;
-  if (timeout > lease || (known && now + timeout > receipt.received_at + lease)) {
+  // Compared so that no sum can overflow, however long a lease may be.
+  if (timeout > lease || held > lease - timeout) {
     return beyond_lease(timeout, lease);
   }
-  const queue::Receipt held = detail::to_store(receipt);
-  const auto extended =
-      core_->source(receipt.queue_type).extend(std::span(&held, 1), timeout, core_->deadline()).front();
+  const queue::Receipt mine = detail::to_store(receipt);
+  const auto extended = core_->source(receipt.queue_type)
+                            .extend(std::span(&mine, 1), std::min(timeout, kLongestVisibility), core_->deadline())
+                            .front();
   const auto fate = outcome(*core_, {extended.status, extended.error});
   if (!fate) {
     return fate.error();

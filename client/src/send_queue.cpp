@@ -5,24 +5,6 @@
 
 namespace sluice::client::detail {
 
-BatchOrder BatchPlanner::next(std::size_t queued, SteadyTime oldest, bool hurry, SteadyTime now) const {
-  if (queued == 0) {
-    return {};
-  }
-  if (hurry) {
-    return {.take = std::min(queued, lot_)};
-  }
-  if (queued >= kBatch) {
-    return {.take = std::min(queued - queued % kBatch, lot_)};
-  }
-  // Compared so that no sum can overflow, however long somebody wants to linger.
-  if (now - oldest >= linger_) {
-    return {.take = queued};
-  }
-  const Duration left = linger_ - (now - oldest);
-  return {.take = 0, .wait_until = left < SteadyTime::max() - now ? now + left : SteadyTime::max()};
-}
-
 bool SendQueue::has_room(std::size_t bytes) const {
   return held_messages_ == 0 ||
          (held_messages_ < limits_.messages && held_bytes_ < limits_.bytes && bytes <= limits_.bytes - held_bytes_);
@@ -39,8 +21,19 @@ BatchOrder SendQueue::order(SteadyTime now) const {
   if (waiting_.empty()) {
     return {};
   }
-  const std::uint64_t front = next_ - waiting_.size();
-  return planner_.next(waiting_.size(), waiting_.front().since, front < hurry_until_, now);
+  if (next_ - waiting_.size() < hurry_until_) {
+    return {.take = std::min(waiting_.size(), limits_.lot)};
+  }
+  if (waiting_.size() >= kBatch) {
+    return {.take = std::min(waiting_.size() - waiting_.size() % kBatch, limits_.lot)};
+  }
+  // Compared so that no sum can overflow, however long somebody wants to linger.
+  const Duration lingered = now - waiting_.front().since;
+  if (lingered >= limits_.linger) {
+    return {.take = waiting_.size()};
+  }
+  const Duration left = limits_.linger - lingered;
+  return {.wait_until = left < SteadyTime::max() - now ? now + left : SteadyTime::max()};
 }
 
 std::vector<Outgoing> SendQueue::take(std::size_t count) {
@@ -60,11 +53,6 @@ void SendQueue::free_taken() {
   held_messages_ -= taken_messages_;
   held_bytes_ -= taken_bytes_;
   taken_bytes_ = 0;
-}
-
-void SendQueue::settle_taken() {
-  settled_ += taken_messages_;
-  taken_messages_ = 0;
 }
 
 }  // namespace sluice::client::detail

@@ -19,23 +19,6 @@ struct BatchOrder {
   SteadyTime wait_until = SteadyTime::max();
 };
 
-/// Decides when waiting for company is over. A value; pure.
-class BatchPlanner {
- public:
-  /// Messages of one request: what BatchExecuteStatement takes.
-  static constexpr std::size_t kBatch = 25;
-
-  /// `lot`: most messages of one call of the store, which sends their batches side by side.
-  BatchPlanner(Duration linger, std::size_t lot) : linger_(linger), lot_(lot) {}
-
-  /// Whole batches go at once, and what does not fill one when its oldest has lingered, or somebody waits for it.
-  BatchOrder next(std::size_t queued, SteadyTime oldest, bool hurry, SteadyTime now) const;
-
- private:
-  Duration linger_;
-  std::size_t lot_;
-};
-
 /// A message on its way, and who wants to know what becomes of it.
 struct Outgoing {
   queue::NewMessage message;
@@ -51,12 +34,16 @@ inline std::size_t bytes_of(const queue::NewMessage& message) {
 /// depends on time is given it. Not thread-safe; the producer guards it.
 class SendQueue {
  public:
+  /// Messages of one request: what BatchExecuteStatement takes.
+  static constexpr std::size_t kBatch = 25;
   struct Limits {
     std::size_t messages = 0;
     std::size_t bytes = 0;
+    Duration linger{};    ///< how long a message waits for others to fill its batch
+    std::size_t lot = 0;  ///< most messages of one call of the store, which sends their batches side by side
   };
 
-  SendQueue(Limits limits, BatchPlanner planner) : limits_(limits), planner_(planner) {}
+  explicit SendQueue(Limits limits) : limits_(limits) {}
 
   /// There is room for so many bytes: under both limits, or nothing else is held.
   bool has_room(std::size_t bytes) const;
@@ -67,13 +54,14 @@ class SendQueue {
   /// The place that the next message will have.
   std::uint64_t end() const { return next_; }
 
+  /// Whole batches go at once, and what does not fill one when its oldest has lingered, or somebody waits for it.
   BatchOrder order(SteadyTime now) const;
   std::vector<Outgoing> take(std::size_t count);
   /// What was taken last has its results: its room is free.
   void free_taken();
   /// And those who asked have heard of them.
-  void settle_taken();
-  bool settled_up_to(std::uint64_t place) const { return settled_ >= place; }
+  void settle_taken() { taken_messages_ = 0; }
+  bool settled_up_to(std::uint64_t place) const { return next_ - waiting_.size() - taken_messages_ >= place; }
   bool empty() const { return waiting_.empty(); }
   /// Messages that have not been taken.
   std::size_t waiting() const { return waiting_.size(); }
@@ -85,14 +73,12 @@ class SendQueue {
   };
 
   Limits limits_;
-  BatchPlanner planner_;
   std::deque<Waiting> waiting_;
   std::size_t held_messages_ = 0;  ///< waiting or taken
   std::size_t held_bytes_ = 0;
   std::size_t taken_messages_ = 0;
   std::size_t taken_bytes_ = 0;
   std::uint64_t next_ = 0;
-  std::uint64_t settled_ = 0;
   std::uint64_t hurry_until_ = 0;
 };
 

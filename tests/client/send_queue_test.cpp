@@ -8,11 +8,12 @@ namespace {
 
 using std::chrono_literals::operator""h;
 using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""ns;
 using ::testing::ElementsAre;
 
 constexpr SteadyTime kBegin{1h};
 
-SendQueue queue_of(std::size_t messages, std::size_t bytes) { return {{messages, bytes}, {5ms, 200}}; }
+SendQueue queue_of(std::size_t messages, std::size_t bytes) { return SendQueue({messages, bytes, 5ms, 200}); }
 
 // `bytes` is all that it takes.
 std::uint64_t add(SendQueue& queue, const std::string& id, std::size_t bytes = 1) {
@@ -29,6 +30,50 @@ std::vector<std::string> take(SendQueue& queue, std::size_t count) {
     ids.push_back(outgoing.message.id);
   }
   return ids;
+}
+
+/// What is ordered of so many, which all came at once, that long after they did.
+BatchOrder order_of(std::size_t count, Duration after, bool hurry = false, Duration linger = 5ms) {
+  SendQueue queue({20'000, 1'000'000, linger, 200});
+  for (std::size_t i = 0; i < count; ++i) {
+    add(queue, "m");
+  }
+  if (hurry) {
+    queue.hurry(queue.end());
+  }
+  return queue.order(kBegin + after);
+}
+
+TEST(SendQueue, WaitsForEverWhenThereIsNothing) {
+  EXPECT_EQ(order_of(0, 1h, true).take, 0U);
+  EXPECT_EQ(order_of(0, 1h, true).wait_until, SteadyTime::max());
+}
+
+TEST(SendQueue, LetsLessThanABatchLinger) {
+  EXPECT_EQ(order_of(24, 2ms).take, 0U);
+  EXPECT_EQ(order_of(24, 2ms).wait_until, kBegin + 5ms);
+  EXPECT_EQ(order_of(24, 5ms - 1ns).take, 0U);
+  EXPECT_EQ(order_of(24, 5ms).take, 24U);
+}
+
+TEST(SendQueue, SendsWholeBatchesAndKeepsTheRest) {
+  EXPECT_EQ(order_of(25, 0ms).take, 25U);
+  EXPECT_EQ(order_of(49, 1h).take, 25U) << "the rest's own oldest decides about the rest";
+  EXPECT_EQ(order_of(75, 0ms).take, 75U);
+}
+
+TEST(SendQueue, SendsNoMoreThanALotAtOnce) {
+  EXPECT_EQ(order_of(10'000, 0ms).take, 200U);
+  EXPECT_EQ(order_of(10'000, 0ms, true).take, 200U);
+}
+
+TEST(SendQueue, HurryWaitsForNobody) { EXPECT_EQ(order_of(1, 0ms, true).take, 1U); }
+
+TEST(SendQueue, ALingerOfAnyLengthIsAFarTime) {
+  const BatchOrder order = order_of(1, 0ms, false, Duration::max());
+  EXPECT_EQ(order.take, 0U);
+  EXPECT_GT(order.wait_until, kBegin + 1000h);
+  EXPECT_EQ(order_of(1, 0ms, false, Duration::zero()).take, 1U);
 }
 
 TEST(SendQueue, GivesMessagesInTheirOrder) {

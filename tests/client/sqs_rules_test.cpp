@@ -82,6 +82,19 @@ TEST_P(SqsRules, NoReceiptIsExtendedBeyondTheLongestLease) {
   EXPECT_TRUE(client().change_visibility(receipt, 1s));
 }
 
+TEST_P(SqsRules, ALeaseOfAnyLengthRefusesNothing) {
+  auto patient = client_with({.max_lease = Duration::max()});
+  ASSERT_TRUE(client().send({.id = "A-1", .data = "x"}));
+  const auto received = patient.receive();
+  ASSERT_TRUE(received);
+  clock().advance(1s);
+  const auto longer = patient.change_visibility(received->receipt, 1min);
+  ASSERT_TRUE(longer) << longer.error().message();
+  EXPECT_TRUE(patient.change_visibility(*longer, Duration::max() - 1h));
+  clock().advance(20h);
+  EXPECT_EQ(error_name(client().receive()), "EmptyQueueError");
+}
+
 TEST_P(SqsRules, ToZeroMakesItVisibleAtOnce) {
   ASSERT_TRUE(client().send({.id = "A-1", .data = "x"}));
   const auto first = client().receive();
