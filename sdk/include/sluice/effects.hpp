@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,123 +44,108 @@ inline Store store_named(sluice_store store) {
   return store == SLUICE_STORE_SQLITE ? Store::sqlite : store == SLUICE_STORE_DYNAMODB ? Store::dynamodb : Store::none;
 }
 
-/// Names and values that live as long as an effect is put together.
-class Pairs {
- public:
-  void add(std::string_view name, std::string_view value) {
-    const std::string& kept_name = texts_.emplace_back(name);
-    const std::string& kept_value = texts_.emplace_back(value);
-    entries_.push_back({borrow(kept_name), borrow(kept_value)});
-  }
-  const sluice_attribute* data() const { return entries_.data(); }
-  std::size_t size() const { return entries_.size(); }
-
- private:
-  std::deque<std::string> texts_;  // its elements do not move
-  std::vector<sluice_attribute> entries_;
-};
-
-/// An effect that is staged where its statement ends, unless an exception ends it.
+/// An effect that is put together in `Raw`, its struct of the ABI, and staged where its statement ends, unless an
+/// exception ends it.
+template <typename Raw>
 class Pending {
  public:
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
 
  protected:
-  explicit Pending(const sluice_effects& effects) : effects_(effects) {}
+  explicit Pending(const sluice_effects& effects) : effects_(effects) { raw_.struct_size = sizeof(Raw); }
   ~Pending() = default;
 
   bool wanted() const { return std::uncaught_exceptions() <= exceptions_; }
-  const sluice_effects& effects() const { return effects_; }
-  static void judge(const char* refusal) {
-    if (refusal != nullptr) {
+  void stage(const char* (*call)(const sluice_effects*, const Raw*)) const {
+    if (const char* refusal = call(&effects_, &raw_)) {
       throw EffectError(refusal);
     }
   }
+  const sluice_effects& effects() const { return effects_; }
+  /// A copy that lives as long as this.
+  sluice_string keep(std::string_view text) { return borrow(texts_.emplace_back(text)); }
+
+  Raw raw_{};
 
  private:
   const sluice_effects& effects_;
   const int exceptions_ = std::uncaught_exceptions();
+  std::deque<std::string> texts_;  // its elements do not move
 };
 
 }  // namespace detail
 
 /// A message to another queue.
-class MessageEffect : public detail::Pending {
+class MessageEffect : public detail::Pending<sluice_effect_message> {
  public:
-  MessageEffect(const sluice_effects& effects, std::string_view queue, std::string_view body)
-      : Pending(effects), queue_(queue), body_(body) {}
+  MessageEffect(const sluice_effects& effects, std::string_view queue, std::string_view body) : Pending(effects) {
+    set(raw_.queue, queue);
+    set(raw_.body, body);
+  }
   ~MessageEffect() noexcept(false) {
     if (wanted()) {
-      stage();
+      raw_.attributes = attributes_.data();
+      raw_.attribute_count = attributes_.size();
+      stage(effects().send);
     }
   }
 
   /// Unless it is named the host makes one.
-  MessageEffect& id(std::string_view id) { return set(id_, id); }
+  MessageEffect& id(std::string_view id) { return set(raw_.id, id); }
   /// "text/plain" unless it is named.
-  MessageEffect& content_type(std::string_view type) { return set(content_type_, type); }
-  MessageEffect& group(std::string_view group) { return set(group_, group); }
+  MessageEffect& content_type(std::string_view type) { return set(raw_.content_type, type); }
+  MessageEffect& group(std::string_view group) { return set(raw_.group, group); }
   MessageEffect& attribute(std::string_view name, std::string_view value) {
-    attributes_.add(name, value);
+    attributes_.push_back({keep(name), keep(value)});
     return *this;
   }
   MessageEffect& delay(std::chrono::nanoseconds delay) {
-    delay_ = delay;
+    raw_.delay = delay.count();
     return *this;
   }
   MessageEffect& priority(Priority priority) {
-    priority_ = priority;
+    raw_.priority = static_cast<sluice_priority>(priority);
     return *this;
   }
   /// A second message with this id within the window is not delivered. Zero: five minutes.
   MessageEffect& dedup_id(std::string_view id, std::chrono::nanoseconds window = {}) {
-    dedup_window_ = window;
-    return set(dedup_id_, id);
+    raw_.dedup_window = window.count();
+    return set(raw_.dedup_id, id);
   }
 
  private:
-  MessageEffect& set(std::string& member, std::string_view value) {
-    member = value;
+  MessageEffect& set(sluice_string& member, std::string_view value) {
+    member = keep(value);
     return *this;
   }
-  void stage() const {
-    const sluice_effect_message message{sizeof(sluice_effect_message),
-                                        static_cast<sluice_priority>(priority_),
-                                        detail::borrow(queue_),
-                                        detail::borrow(id_),
-                                        detail::borrow(body_),
-                                        detail::borrow(content_type_),
-                                        detail::borrow(group_),
-                                        detail::borrow(dedup_id_),
-                                        dedup_window_.count(),
-                                        delay_.count(),
-                                        attributes_.data(),
-                                        attributes_.size()};
-    judge(effects().send(&effects(), &message));
-  }
 
-  const std::string queue_;
-  const std::string body_;
-  std::string id_;
-  std::string content_type_;
-  std::string group_;
-  std::string dedup_id_;
-  std::chrono::nanoseconds dedup_window_{};
-  std::chrono::nanoseconds delay_{};
-  Priority priority_ = Priority::normal;
-  detail::Pairs attributes_;
+  std::vector<sluice_attribute> attributes_;
 };
 
 /// A write of an item, or a check of one.
 template <sluice_item_action action>
-class ItemEffect : public detail::Pending {
+class ItemEffect : public detail::Pending<sluice_effect_item> {
  public:
-  ItemEffect(const sluice_effects& effects, std::string_view table, const Item& item)
-      : Pending(effects), table_(table), item_(item.json()) {}
+  ItemEffect(const sluice_effects& effects, std::string_view table, const Item& item) : Pending(effects) {
+    raw_.action = action;
+    raw_.table = keep(table);
+    raw_.item = keep(item.json());
+  }
   ~ItemEffect() noexcept(false) {
     if (wanted()) {
-      stage();
+      std::string update;
+      for (std::size_t i = 0; i < std::size(kClauses); ++i) {
+        if (!clauses_[i].empty()) {
+          update += (update.empty() ? "" : " ") + (kClauses[i] + clauses_[i]);
+        }
+      }
+      raw_.update = keep(update);
+      raw_.condition = detail::borrow(condition_);
+      raw_.names = names_.data();
+      raw_.name_count = names_.size();
+      raw_.values = keep(values_.empty() ? std::string() : values_.json());
+      stage(effects().write_item);
     }
   }
 
@@ -184,7 +168,7 @@ class ItemEffect : public detail::Pending {
   }
   /// What "#n" in an expression stands for.
   ItemEffect& name(std::string_view name, std::string_view attribute) {
-    names_.add(name, attribute);
+    names_.push_back({keep(name), keep(attribute)});
     return *this;
   }
   /// What ":v" in an expression stands for.
@@ -194,12 +178,12 @@ class ItemEffect : public detail::Pending {
   }
   /// By which a refusal names it.
   ItemEffect& label(std::string_view label) {
-    label_ = label;
+    raw_.label = keep(label);
     return *this;
   }
   /// When it is refused the message is rejected, not retried.
   ItemEffect& otherwise_reject() {
-    on_refusal_ = SLUICE_REFUSED_REJECT;
+    raw_.on_refusal = SLUICE_REFUSED_REJECT;
     return *this;
   }
 
@@ -212,37 +196,11 @@ class ItemEffect : public detail::Pending {
     text += what;
     return *this;
   }
-  void stage() const {
-    std::string update;
-    for (std::size_t i = 0; i < std::size(kClauses); ++i) {
-      if (!clauses_[i].empty()) {
-        update += (update.empty() ? "" : " ") + (kClauses[i] + clauses_[i]);
-      }
-    }
-    const std::string values = values_.empty() ? std::string() : values_.json();
-    const sluice_effect_item item{sizeof(sluice_effect_item),
-                                  action,
-                                  on_refusal_,
-                                  0,
-                                  detail::borrow(table_),
-                                  detail::borrow(item_),
-                                  detail::borrow(update),
-                                  detail::borrow(condition_),
-                                  names_.data(),
-                                  names_.size(),
-                                  detail::borrow(values),
-                                  detail::borrow(label_)};
-    judge(effects().write_item(&effects(), &item));
-  }
 
-  const std::string table_;
-  const std::string item_;
   std::string clauses_[std::size(kClauses)];
   std::string condition_;
-  detail::Pairs names_;
+  std::vector<sluice_attribute> names_;
   Item values_;
-  std::string label_;
-  sluice_on_refusal on_refusal_ = SLUICE_REFUSED_RETRY;
 };
 
 using PutEffect = ItemEffect<SLUICE_ITEM_PUT>;  ///< a whole item, in place of the one with its key
@@ -257,35 +215,36 @@ struct Blob {
 inline Blob blob(std::string_view bytes) { return {bytes}; }
 
 /// One SQL statement, with the values of ?1, ?2, ...
-class SqlEffect : public detail::Pending {
+class SqlEffect : public detail::Pending<sluice_effect_sql> {
  public:
   template <typename... Parameter>
   SqlEffect(const sluice_effects& effects, std::string_view statement, const Parameter&... parameters)
-      : Pending(effects), statement_(statement) {
+      : Pending(effects) {
+    raw_.statement = keep(statement);
+    raw_.rows = -1;
     (add(parameters), ...);
   }
   ~SqlEffect() noexcept(false) {
     if (wanted()) {
-      const sluice_effect_sql sql{
-          sizeof(sluice_effect_sql), on_refusal_, detail::borrow(statement_), values_.data(), values_.size(), rows_,
-          detail::borrow(label_)};
-      judge(effects().run_sql(&effects(), &sql));
+      raw_.parameters = values_.data();
+      raw_.parameter_count = values_.size();
+      stage(effects().run_sql);
     }
   }
 
   /// How many rows it has to change; any number unless that is said.
   SqlEffect& rows(std::int64_t count) {
-    rows_ = count;
+    raw_.rows = count;
     return *this;
   }
   /// By which a refusal names it.
   SqlEffect& label(std::string_view label) {
-    label_ = label;
+    raw_.label = keep(label);
     return *this;
   }
   /// When it is refused the message is rejected, not retried.
   SqlEffect& otherwise_reject() {
-    on_refusal_ = SLUICE_REFUSED_REJECT;
+    raw_.on_refusal = SLUICE_REFUSED_REJECT;
     return *this;
   }
 
@@ -293,7 +252,8 @@ class SqlEffect : public detail::Pending {
   void add(std::nullptr_t) { values_.push_back({SLUICE_SQL_NULL, 0, 0, 0, {}}); }
   void add(std::integral auto number) {
     if (!std::in_range<std::int64_t>(static_cast<decltype(number + 0)>(number))) {
-      throw EffectError("the parameter ?" + std::to_string(values_.size() + 1) + " of \"" + statement_ +
+      throw EffectError("the parameter ?" + std::to_string(values_.size() + 1) + " of \"" +
+                        std::string(detail::view(raw_.statement)) +
                         "\" is larger than SQLite's integers: make it a text");
     }
     values_.push_back({SLUICE_SQL_INTEGER, 0, static_cast<std::int64_t>(number), 0, {}});
@@ -301,22 +261,14 @@ class SqlEffect : public detail::Pending {
   void add(std::floating_point auto number) {
     values_.push_back({SLUICE_SQL_REAL, 0, 0, static_cast<double>(number), {}});
   }
-  void add(std::string_view text) { keep(SLUICE_SQL_TEXT, text); }
-  void add(const Blob& blob) { keep(SLUICE_SQL_BLOB, blob.bytes); }
+  void add(std::string_view text) { values_.push_back({SLUICE_SQL_TEXT, 0, 0, 0, keep(text)}); }
+  void add(const Blob& blob) { values_.push_back({SLUICE_SQL_BLOB, 0, 0, 0, keep(blob.bytes)}); }
   template <typename T>
   void add(const std::optional<T>& value) {
     value ? add(*value) : add(nullptr);
   }
-  void keep(sluice_sql_type type, std::string_view bytes) {
-    values_.push_back({type, 0, 0, 0, detail::borrow(texts_.emplace_back(bytes))});
-  }
 
-  const std::string statement_;
-  std::deque<std::string> texts_;  // its elements do not move
   std::vector<sluice_sql_value> values_;
-  std::int64_t rows_ = -1;
-  std::string label_;
-  sluice_on_refusal on_refusal_ = SLUICE_REFUSED_RETRY;
 };
 
 }  // namespace sluice

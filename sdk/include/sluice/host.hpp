@@ -48,14 +48,14 @@ class Host {
   /// A metric of the plugin's own, in the host's /metrics as sluice_plugin_<name>, with a label that names the job.
   /// Best made once, in the handler's constructor; one of the same name is the same metric. See metrics.hpp.
   Counter counter(std::string_view name, std::string_view help) const {
-    return Counter(metric(SLUICE_METRIC_COUNTER, name, help, {}));
+    return metric<SLUICE_METRIC_COUNTER>(name, help, {});
   }
   Gauge gauge(std::string_view name, std::string_view help) const {
-    return Gauge(metric(SLUICE_METRIC_GAUGE, name, help, {}));
+    return metric<SLUICE_METRIC_GAUGE>(name, help, {});
   }
   /// `buckets`: upper bounds that rise; without them those that suit seconds.
   Histogram histogram(std::string_view name, std::string_view help, std::initializer_list<double> buckets = {}) const {
-    return Histogram(metric(SLUICE_METRIC_HISTOGRAM, name, help, buckets));
+    return metric<SLUICE_METRIC_HISTOGRAM>(name, help, buckets);
   }
 
   /// A feature beyond the core, by its id, such as "sluice.metrics/1"; null when this host does not have it. `Feature`
@@ -66,8 +66,9 @@ class Host {
   }
 
  private:
-  detail::Metric metric(sluice_metric_kind kind, std::string_view name, std::string_view help,
-                        std::initializer_list<double> buckets) const {
+  template <sluice_metric_kind kind>
+  detail::Metric<kind> metric(std::string_view name, std::string_view help,
+                              std::initializer_list<double> buckets) const {
     return {*host_,
             extension<sluice_metrics>(SLUICE_METRICS_1),
             {sizeof(sluice_metric_spec), kind, detail::borrow(name), detail::borrow(help),

@@ -18,32 +18,42 @@ using Labels = std::initializer_list<Label>;
 
 namespace detail {
 
-/// A metric, and the series of it that is meant where no labels are given. Does nothing where the host has no metrics.
+/// A metric of a plugin, in the host's /metrics as sluice_plugin_<name>. A small value, made by sluice::Host when the
+/// handler is made; copies are valid until the handler's destructor has returned. Thread-safe. `add`, `set` and
+/// `observe` without labels cost some nanoseconds and no memory; with labels the series is looked up first, which
+/// `with` does once for all. On a host without metrics they do nothing.
+template <sluice_metric_kind kind>
 class Metric {
  public:
   Metric() = default;
   Metric(const sluice_host& host, const sluice_metrics* table, const sluice_metric_spec& spec)
       : table_(table), metric_(table == nullptr ? nullptr : table->metric(&host, &spec)), series_(find({})) {}
 
-  Metric with(Labels labels) const {
-    Metric one = *this;
-    one.series_ = find(labels);
-    return one;
-  }
-  void add(double value) const {
+  void add(double value = 1) const requires(kind != SLUICE_METRIC_HISTOGRAM) {
     if (table_ != nullptr) {
       table_->add(series_, value);
     }
   }
-  void set(double value) const {
+  void add(double value, Labels labels) const requires(kind != SLUICE_METRIC_HISTOGRAM) { with(labels).add(value); }
+  void set(double value) const requires(kind == SLUICE_METRIC_GAUGE) {
     if (table_ != nullptr) {
       table_->set(series_, value);
     }
   }
-  void observe(double value) const {
+  void set(double value, Labels labels) const requires(kind == SLUICE_METRIC_GAUGE) { with(labels).set(value); }
+  void observe(double value) const requires(kind == SLUICE_METRIC_HISTOGRAM) {
     if (table_ != nullptr) {
       table_->observe(series_, value);
     }
+  }
+  void observe(double value, Labels labels) const requires(kind == SLUICE_METRIC_HISTOGRAM) {
+    with(labels).observe(value);
+  }
+  /// The series with these labels.
+  Metric with(Labels labels) const {
+    Metric one = *this;
+    one.series_ = find(labels);
+    return one;
   }
 
  private:
@@ -62,58 +72,13 @@ class Metric {
 
   const sluice_metrics* table_ = nullptr;
   sluice_metric* metric_ = nullptr;
-  sluice_series* series_ = nullptr;
+  sluice_series* series_ = nullptr;  ///< the one that is meant where no labels are given
 };
 
 }  // namespace detail
 
-// The metrics of a plugin, in the host's /metrics as sluice_plugin_<name>. Small values, made by sluice::Host when the
-// handler is made; copies are valid until the handler's destructor has returned. Thread-safe. `add`, `set` and
-// `observe` without labels cost some nanoseconds and no memory; with labels the series is looked up first, which `with`
-// does once for all. On a host without metrics they do nothing.
-
-/// Only grows.
-class Counter {
- public:
-  Counter() = default;
-  explicit Counter(detail::Metric metric) : metric_(metric) {}
-
-  void add(double count = 1) const { metric_.add(count); }
-  void add(double count, Labels labels) const { metric_.with(labels).add(count); }
-  Counter with(Labels labels) const { return Counter(metric_.with(labels)); }
-
- private:
-  detail::Metric metric_;
-};
-
-/// Goes up and down.
-class Gauge {
- public:
-  Gauge() = default;
-  explicit Gauge(detail::Metric metric) : metric_(metric) {}
-
-  void set(double value) const { metric_.set(value); }
-  void set(double value, Labels labels) const { metric_.with(labels).set(value); }
-  void add(double value) const { metric_.add(value); }
-  void add(double value, Labels labels) const { metric_.with(labels).add(value); }
-  Gauge with(Labels labels) const { return Gauge(metric_.with(labels)); }
-
- private:
-  detail::Metric metric_;
-};
-
-/// Counts values by size.
-class Histogram {
- public:
-  Histogram() = default;
-  explicit Histogram(detail::Metric metric) : metric_(metric) {}
-
-  void observe(double value) const { metric_.observe(value); }
-  void observe(double value, Labels labels) const { metric_.with(labels).observe(value); }
-  Histogram with(Labels labels) const { return Histogram(metric_.with(labels)); }
-
- private:
-  detail::Metric metric_;
-};
+using Counter = detail::Metric<SLUICE_METRIC_COUNTER>;      ///< only grows
+using Gauge = detail::Metric<SLUICE_METRIC_GAUGE>;          ///< goes up and down
+using Histogram = detail::Metric<SLUICE_METRIC_HISTOGRAM>;  ///< counts values by size
 
 }  // namespace sluice
