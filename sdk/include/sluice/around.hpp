@@ -117,8 +117,7 @@ class Leaving {
   Leaving(const Message& message, Context& context, const sluice_outcome& outcome, Entry* entry)
       : message_(message),
         context_(context),
-        outcome_(detail::make_outcome(outcome.status, std::string(detail::view(outcome.reason)),
-                                      std::chrono::nanoseconds(outcome.delay))),
+        outcome_(outcome.status, std::string(detail::view(outcome.reason)), std::chrono::nanoseconds(outcome.delay)),
         entry_(entry) {}
 
   /// As `enter` has seen it.

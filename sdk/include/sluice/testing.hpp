@@ -93,7 +93,7 @@ class HandlerTest {
  public:
   explicit HandlerTest(const sluice_handler& handler, const OptionMap& options = {}, std::string job = "test",
                        Store store = Store::sqlite)
-      : handler_(handler), job_(std::move(job)), store_(store) {
+      : handler_(handler), job_(std::move(job)), store_{sizeof(sluice_effects_host), static_cast<sluice_store>(store)} {
     host_.job = detail::borrow(job_);
     instance_.emplace(handler, options, host_);
   }
@@ -125,7 +125,7 @@ class HandlerTest {
   }
   /// What the job's queue lies in; SQLite unless it is said. A handler that asks for it when it is made has it from the
   /// constructor.
-  void set_store(Store store) { store_ = store; }
+  void set_store(Store store) { store_.store = static_cast<sluice_store>(store); }
   /// The job keeps idempotency keys, which costs a transaction one action.
   void set_keeps_keys(bool keeps) { keeps_keys_ = keeps; }
   /// The message is a duplicate, and the first one's handler gave this back.
@@ -133,7 +133,7 @@ class HandlerTest {
     first_result_ = result ? std::make_shared<const std::string>(*std::move(result)) : nullptr;
   }
   /// The host is older than effects.
-  void without_effects() { has_effects_ = false; }
+  void without_effects() { set_feature(SLUICE_EFFECTS_1, nullptr); }
   /// From now on the store refuses the write of this label (or by its number: "1" is the first), as when its condition
   /// fails; an empty label: no more.
   void refuse(std::string label, std::string why = "its condition failed") {
@@ -148,7 +148,7 @@ class HandlerTest {
   /// From now on no checkpoint is stored, for this reason; an empty one: they are.
   void refuse_checkpoints(std::string why) { no_checkpoints_ = std::move(why); }
   /// The host is older than checkpoints.
-  void without_checkpoints() { has_checkpoints_ = false; }
+  void without_checkpoints() { set_feature(SLUICE_CHECKPOINT_1, nullptr); }
   /// A counter's or a gauge's value, or how much a histogram has observed; 0 where nothing was said to these labels.
   /// Throws when the handler has made no metric of that name: `run.metric("parts_total", {{"colour", "red"}})`.
   double metric(std::string_view name, Labels labels = {}) const { return metrics_.value(name, labels); }
@@ -165,7 +165,7 @@ class HandlerTest {
   void around(const sluice_handler& handler, const OptionMap& options = {}) {
     arounds_.push_back(detail::make_around(handler, options, host_));
   }
-  /// Answers `extension(id)` of host and context; everything else is unknown.
+  /// Answers `extension(id)` of host and context, in place of the kit's own where it has one.
   void set_feature(std::string id, const void* feature) { features_[std::move(id)] = feature; }
 
   /// Works on one message. An asynchronous handler is given its time, and five seconds of the machine's for other
@@ -279,7 +279,7 @@ class HandlerTest {
     sluice_context context = make_context(*this);
     sluice_async_context async{};
     detail::AroundPass<std::vector<detail::TestAround>, Attempt> around{test.arounds_, raw, context, *this};
-    const detail::TestKeeper keeper{static_cast<sluice_store>(test.store_), test.keeps_keys_};
+    const detail::TestKeeper keeper{test.store_.store, test.keeps_keys_};
     detail::EffectStage<detail::TestKeeper> effects{keeper, test.first_result_};
     const std::string first_checkpoint = test.last_checkpoint();
     std::vector<StoredCheckpoint> stored;
@@ -309,32 +309,28 @@ class HandlerTest {
     const std::lock_guard lock(mutex_);
     log_.push_back({level, std::string(detail::view(text)), message_id});
   }
-  const void* feature(const char* id, const void* effects) const {
+  /// What the test has set for an id, or else the kit's own.
+  const void* feature(std::string_view id, const void* own) const {
     const auto found = features_.find(id);
-    if (found != features_.end()) {
-      return found->second;
-    }
-    return has_effects_ && std::string_view(id) == SLUICE_EFFECTS_1 ? effects : nullptr;
+    return found != features_.end() ? found->second : own;
   }
-  const void* context_feature(const Attempt& attempt, const char* id) const {
-    const bool known = has_checkpoints_ && features_.count(id) == 0 && std::string_view(id) == SLUICE_CHECKPOINT_1;
-    return known ? attempt.checkpoints.table() : feature(id, attempt.effects.table());
+  const void* context_feature(const Attempt& attempt, std::string_view id) const {
+    const void* const effects = id == SLUICE_EFFECTS_1 ? attempt.effects.table() : nullptr;
+    return feature(id, id == SLUICE_CHECKPOINT_1 ? attempt.checkpoints.table() : effects);
   }
-  const void* host_feature(const char* id) {
-    host_effects_.store = static_cast<sluice_store>(store_);
-    if (std::string_view(id) == SLUICE_METRICS_1 && features_.count(id) == 0) {
-      static constexpr sluice_metrics kMetrics{
-          sizeof(sluice_metrics),
-          0,
-          [](const sluice_host* host, const sluice_metric_spec* spec) { return of(host).metrics_.metric(*spec); },
-          &detail::TestMetrics::series,
-          &detail::TestMetrics::add,
-          &detail::TestMetrics::set,
-          &detail::TestMetrics::observe};
-      return &kMetrics;
-    }
-    const void* const found = feature(id, &host_effects_);
-    return found == nullptr && std::string_view(id) == SLUICE_ASYNC_1 ? &async_host_ : found;
+  const void* host_feature(std::string_view id) const {
+    static constexpr sluice_metrics kMetrics{
+        sizeof(sluice_metrics),
+        0,
+        [](const sluice_host* host, const sluice_metric_spec* spec) { return of(host).metrics_.metric(*spec); },
+        &detail::TestMetrics::series,
+        &detail::TestMetrics::add,
+        &detail::TestMetrics::set,
+        &detail::TestMetrics::observe};
+    const std::pair<std::string_view, const void*> own[] = {
+        {SLUICE_METRICS_1, &kMetrics}, {SLUICE_EFFECTS_1, &store_}, {SLUICE_ASYNC_1, &async_host_}, {id, nullptr}};
+    return feature(
+        id, std::find_if(std::begin(own), std::end(own), [id](const auto& one) { return one.first == id; })->second);
   }
   /// What was staged before an outcome that is not done is shown, and no more committed; nor is anything of what was
   /// refused.
@@ -480,14 +476,11 @@ class HandlerTest {
       [](const sluice_host* host, sluice_log_level level, sluice_string text) { of(host).write(level, text, {}); },
       [](const sluice_host* host, const char* id) { return of(host).host_feature(id); }};
   const sluice_async_host async_host_ = make_async_host(*this);
-  Store store_ = Store::sqlite;
+  sluice_effects_host store_;
   bool keeps_keys_ = false;
-  bool has_effects_ = true;
   std::shared_ptr<const std::string> first_result_;
   std::string refused_;
   std::string refused_why_;
-  sluice_effects_host host_effects_{sizeof(sluice_effects_host), SLUICE_STORE_SQLITE};
-  bool has_checkpoints_ = true;
   std::string no_checkpoints_;
 
   mutable std::mutex mutex_;
