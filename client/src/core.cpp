@@ -50,27 +50,9 @@ Message to_public(queue::Message stored) {
 
 static_assert(static_cast<int>(Priority::low) == static_cast<int>(queue::Priority::low));
 
-template <typename Side>
-sluice::Result<void> take(sluice::Result<std::unique_ptr<Side>> opened, std::unique_ptr<Side>& side) {
-  if (!opened) {
-    return opened.error();
-  }
-  side = std::move(*opened);
-  return {};
-}
-
 }  // namespace
 
-Error to_error(const sluice::Error& error, Asked asked, std::string_view store) {
-  const bool transient = error.transient() || error.code() == ErrorCode::unknown_outcome;
-  return Error(kind_of(error.code(), asked), error.message()).with(transient, store);
-}
-
 queue::Half to_store(QueueType type) { return type == QueueType::dlq ? queue::Half::dlq : queue::Half::standard; }
-
-queue::UniqueUntil to_store(UniqueUntil until) {
-  return until == UniqueUntil::claimed ? queue::UniqueUntil::claimed : queue::UniqueUntil::done;
-}
 
 queue::NewMessage to_store(NewMessage message) {
   return {.id = std::move(message.id),
@@ -83,7 +65,8 @@ queue::NewMessage to_store(NewMessage message) {
           .dedup_id = std::move(message.dedup_id),
           .dedup_window = message.dedup_window,
           .unique_key = std::move(message.unique_key),
-          .unique_until = to_store(message.unique_until)};
+          .unique_until =
+              message.unique_until == UniqueUntil::claimed ? queue::UniqueUntil::claimed : queue::UniqueUntil::done};
 }
 
 queue::StoredMessage to_store(const Message& message, Time now) {
@@ -164,17 +147,23 @@ Result<QueueClient> Core::client(const Seams& seams, Settings settings, std::sha
 
 sluice::Result<void> Core::open() {
   const std::string& queue = settings_.queue;
-  auto opened = take(seams_.queues.open_source({queue, queue::Half::standard}), standard_);
-  opened = opened ? take(seams_.queues.open_source({queue, queue::Half::dlq}), dlq_) : opened;
-  opened = opened ? take(seams_.queues.open_sender(queue), sender_) : opened;
-  opened = opened ? take(seams_.queues.open_operator(queue), operator_) : opened;
-  if (opened) {
-    sender_ =
-        queue::deduplicating(std::move(sender_), {settings_.options.dedup_by_content, settings_.options.dedup_window});
-    standard_arrivals_ = std::make_unique<queue::Arrivals>(*standard_, clock());
-    dlq_arrivals_ = std::make_unique<queue::Arrivals>(*dlq_, clock());
-  }
-  return opened;
+  SLUICE_TRY(standard, seams_.queues.open_source({queue, queue::Half::standard}));
+  SLUICE_TRY(dlq, seams_.queues.open_source({queue, queue::Half::dlq}));
+  SLUICE_TRY(sender, seams_.queues.open_sender(queue));
+  SLUICE_TRY(oper, seams_.queues.open_operator(queue));
+  standard_ = *std::move(standard);
+  dlq_ = *std::move(dlq);
+  sender_ =
+      queue::deduplicating(*std::move(sender), {settings_.options.dedup_by_content, settings_.options.dedup_window});
+  operator_ = *std::move(oper);
+  standard_arrivals_ = std::make_unique<queue::Arrivals>(*standard_, clock());
+  dlq_arrivals_ = std::make_unique<queue::Arrivals>(*dlq_, clock());
+  return {};
+}
+
+Error Core::error(const sluice::Error& failure, Asked asked) const {
+  const bool transient = failure.transient() || failure.code() == ErrorCode::unknown_outcome;
+  return Error(kind_of(failure.code(), asked), failure.message()).with(transient, settings_.store_name);
 }
 
 std::vector<Result<std::string>> Core::send(std::vector<queue::NewMessage> messages, Deadline deadline) const {

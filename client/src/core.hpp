@@ -24,11 +24,7 @@ namespace sluice::client::detail {
 /// What a call was about, as far as it decides what its failure is called.
 enum class Asked { read, write_content };
 
-/// `store` is what stands in place of "DynamoDB API"; empty: that.
-Error to_error(const sluice::Error& error, Asked asked, std::string_view store);
-
 queue::Half to_store(QueueType type);
-queue::UniqueUntil to_store(UniqueUntil until);
 queue::NewMessage to_store(NewMessage message);
 /// `now` is the time of creation when the message names none.
 queue::StoredMessage to_store(const Message& message, Time now);
@@ -78,9 +74,7 @@ class Core {
   Deadline deadline() const { return deadline_after(settings_.options.timeout); }
   Deadline deadline_after(Duration span) const { return Deadline::after(seams_.clock, span); }
 
-  Error error(const sluice::Error& failure, Asked asked) const {
-    return to_error(failure, asked, settings_.store_name);
-  }
+  Error error(const sluice::Error& failure, Asked asked) const;
   /// Sends what is sound, and has an id where the store makes none; results in the order given.
   std::vector<Result<std::string>> send(std::vector<queue::NewMessage> messages, Deadline deadline) const;
   /// One change of one message.
