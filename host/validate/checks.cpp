@@ -228,8 +228,9 @@ void check_stop(Probe& probe, plugin::HandlerInstance& instance) {
       probe.step("handle a plain message, which is asked to stop");
       plugin::Attempt attempt(probe.clock());
       const SteadyTime began = probe.clock().steady_now();
+      probe.arm(attempt);  // before the stop, which it would take back
       const Stopper stopper(probe.clock(), attempt, after, lease_lost);
-      probe.call(instance, message, attempt);
+      probe.call_armed(instance, message, attempt);
       slow += probe.clock().steady_now() - began >= probe.call_timeout() / 4 ? 1 : 0;
     }
   }
@@ -280,7 +281,7 @@ class Crowd {
   Crowd(const Probe& probe, const std::vector<OddMessage>& messages) {
     for (const OddMessage& odd : messages) {
       plugin::Attempt& attempt = attempts_.emplace_back(probe.clock());
-      attempt.arm(probe.clock().steady_now() + probe.call_timeout());
+      probe.arm(attempt);
       works_.push_back({odd.message, probe.job().queue, probe.job().retry.max_attempts, attempt});
     }
   }

@@ -102,8 +102,7 @@ void Probe::destroy(Instance instance) {
   instance.reset();
 }
 
-plugin::Outcome Probe::call(plugin::HandlerInstance& instance, const OddMessage& odd, plugin::Attempt& attempt) {
-  attempt.arm(clock_.steady_now() + call_timeout());
+plugin::Outcome Probe::call_armed(plugin::HandlerInstance& instance, const OddMessage& odd, plugin::Attempt& attempt) {
   plugin::Outcome outcome = instance.handle({odd.message, job_.queue, job_.retry.max_attempts, attempt});
   judge(outcome, odd.what);
   return outcome;

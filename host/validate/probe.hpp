@@ -51,8 +51,14 @@ class Probe : boost::noncopyable {
   Result<Instance> create(const config::JobConfig& job, const std::string& what);
   void destroy(Instance instance);
 
-  /// One call, timed out as a job's would be; its step is to be told before. What the ABI forbids is told once.
-  plugin::Outcome call(plugin::HandlerInstance& instance, const OddMessage& odd, plugin::Attempt& attempt);
+  /// The attempt begins, and is timed out as a job's would be.
+  void arm(plugin::Attempt& attempt) const { attempt.arm(clock_.steady_now() + call_timeout()); }
+  /// One call in an attempt that has begun; its step is to be told before. What the ABI forbids is told once.
+  plugin::Outcome call_armed(plugin::HandlerInstance& instance, const OddMessage& odd, plugin::Attempt& attempt);
+  plugin::Outcome call(plugin::HandlerInstance& instance, const OddMessage& odd, plugin::Attempt& attempt) {
+    arm(attempt);
+    return call_armed(instance, odd, attempt);
+  }
   /// What is wrong with an outcome is a finding. Thread-safe.
   void judge(const plugin::Outcome& outcome, const std::string& what);
 
