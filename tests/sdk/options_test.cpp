@@ -72,6 +72,21 @@ TEST(Options, AnswersFallbacksOnlyForWhatIsAbsent) {
             "");
 }
 
+TEST(Options, NoPartOfADurationIsLost) {
+  const auto in_seconds = [](const sluice::Options& options) {
+    EXPECT_EQ(options.get<std::chrono::duration<double>>("pause").count(), options.duration("pause") / 1.0s);
+    static_cast<void>(options.get<std::chrono::seconds>("pause"));
+  };
+  EXPECT_EQ(thrown({{"pause", "2m"}}, in_seconds), "");
+  EXPECT_EQ(thrown({{"pause", "500ms"}}, in_seconds),
+            "the option \"pause\" is \"500ms\", and its handler counts in steps of 1000000000ns");
+  EXPECT_THAT(thrown({{"pause", "1d"}},
+                     [](const sluice::Options& options) {
+                       static_cast<void>(options.get<std::chrono::duration<std::int16_t>>("pause"));
+                     }),
+              HasSubstr("is \"1d\""));
+}
+
 TEST(Options, AMissingOptionIsNamed) {
   EXPECT_EQ(thrown({}, [](const sluice::Options& options) { static_cast<void>(options.get<int>("count")); }),
             "the option \"count\" is missing: set it in [job.options]");

@@ -235,7 +235,7 @@ class Options {
   static T convert(const sluice_option_value& value) {
     constexpr sluice_option_type kWanted = detail::option_type<T>();
     if constexpr (kWanted == SLUICE_OPTION_DURATION) {
-      return std::chrono::duration_cast<T>(std::chrono::nanoseconds(nanoseconds(value)));
+      return duration_of<T>(value);
     } else if constexpr (kWanted == SLUICE_OPTION_NUMBER) {
       return static_cast<T>(number(value));
     } else {
@@ -272,6 +272,22 @@ class Options {
                                   std::to_string(std::numeric_limits<T>::max()));
     }
     return static_cast<T>(value.integer);
+  }
+
+  /// What T counts, and no less: "500ms" are not no seconds.
+  template <typename T>
+  static T duration_of(const sluice_option_value& value) {
+    const std::chrono::nanoseconds given(nanoseconds(value));
+    const T taken = std::chrono::duration_cast<T>(given);
+    if constexpr (std::integral<typename T::rep>) {
+      if (std::chrono::duration_cast<std::chrono::nanoseconds>(taken) != given) {
+        throw std::invalid_argument("the option \"" + std::string(detail::view(value.name)) + "\" is \"" +
+                                    std::string(detail::view(value.string)) +
+                                    "\", and its handler counts in steps of " +
+                                    std::to_string(std::chrono::nanoseconds(T(1)).count()) + "ns");
+      }
+    }
+    return taken;
   }
 
   /// Options that no handler declares arrive as TOML has them, and TOML has durations as strings.
