@@ -247,6 +247,45 @@ TEST(AsyncKit, WaitsForOtherThreads) {
   EXPECT_EQ(test.handle({.body = "throw"}).reason, "before it began");
 }
 
+/// Uses tokens by the host's table, as in C.
+struct ByToken {
+  ByToken(const sluice::Options&, sluice::Host host) : async(host.extension<sluice_async_host>(SLUICE_ASYNC_1)) {}
+  void handle(const sluice::Message&, sluice::AsyncContext context) {
+    table = async;
+    kept.emplace(std::move(context));
+  }
+  const sluice_async_host* async;
+  static inline const sluice_async_host* table = nullptr;
+  static inline std::optional<sluice::AsyncContext> kept;
+};
+
+// AddressSanitizer looks at this.
+TEST(AsyncKit, ATokenMayBeAskedForWhileItsMessageEnds) {
+  HandlerTest test(handler<ByToken>());
+  std::atomic<sluice_token> token{test.begin({})};
+  {
+    const std::jthread asks([&token](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        ByToken::table->stop_requested(ByToken::table, token);
+      }
+    });
+    for (int i = 0; i < 20'000; ++i) {
+      ByToken::kept->complete(sluice::done());
+      token = test.begin({});
+    }
+  }
+  ByToken::kept.reset();
+}
+
+TEST(AsyncKit, ALineOfAMessageThatHasEndedIsToldOf) {
+  HandlerTest test(handler<ByToken>());
+  const sluice_token token = test.begin({});
+  ByToken::kept.reset();
+  ByToken::table->log(ByToken::table, token, SLUICE_LOG_INFO, {"too late", 8});
+  EXPECT_TRUE(test.logged("wrote a line to the log of a message that has ended"));
+  EXPECT_FALSE(test.logged("too late"));
+}
+
 struct Moves {
   static inline std::optional<sluice::AsyncContext> kept;
   void handle(const sluice::Message&, sluice::AsyncContext context) { kept.emplace(std::move(context)); }

@@ -459,8 +459,10 @@ class HandlerTest {
   void call_timers(std::chrono::nanoseconds until);
   static sluice_context make_context(Attempt& attempt);
   static sluice_async_host make_async_host(HandlerTest& test);
+  /// What `question` makes of the message's context, which does not end meanwhile; `otherwise` where it has.
   template <typename Answer, typename Ask>
   Answer ask(sluice_token token, Answer otherwise, Ask question);
+  sluice_answer refuse(sluice_token token, const std::string& what);
 
   const sluice_handler& handler_;
   const std::string job_;
@@ -483,8 +485,8 @@ class HandlerTest {
   std::string refused_why_;
   std::string no_checkpoints_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable completed_;
+  mutable std::recursive_mutex mutex_;  ///< whoever asks for a token calls what takes it too
+  std::condition_variable_any completed_;
   // Guarded by mutex_.
   std::vector<LogLine> log_;
   std::string last_checkpoint_;  ///< empty: there is none
@@ -521,13 +523,16 @@ inline sluice_context HandlerTest::make_context(Attempt& attempt) {
 
 template <typename Answer, typename Ask>
 Answer HandlerTest::ask(sluice_token token, Answer otherwise, Ask question) {
-  const sluice_context* context = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = at_work_.find(token);
-    context = found == at_work_.end() ? nullptr : &found->second->context;
-  }
-  return context == nullptr ? otherwise : question(*context);
+  const std::lock_guard lock(mutex_);
+  const auto found = at_work_.find(token);
+  return found == at_work_.end() ? otherwise : question(found->second->context);
+}
+
+inline sluice_answer HandlerTest::refuse(sluice_token token, const std::string& what) {
+  const bool known = result(token).has_value();
+  const std::string text = "the handler " + what + (known ? ", completed before" : "");
+  write(SLUICE_LOG_ERROR, detail::borrow(text), {});
+  return known ? SLUICE_TWICE : SLUICE_STALE;
 }
 
 inline sluice_async_host HandlerTest::make_async_host(HandlerTest& test) {
@@ -539,10 +544,13 @@ inline sluice_async_host HandlerTest::make_async_host(HandlerTest& test) {
             return of(async).complete(token, outcome);
           },
           [](const Host* async, sluice_token token, sluice_log_level level, sluice_string text) {
-            of(async).ask(token, 0, [&](const sluice_context& context) {
+            const bool written = of(async).ask(token, false, [&](const sluice_context& context) {
               context.log(&context, level, text);
-              return 0;
+              return true;
             });
+            if (!written) {
+              of(async).refuse(token, "wrote a line to the log of a message that has ended");
+            }
           },
           [](const Host* async, sluice_token token) {
             return of(async).ask(token, std::int32_t{1},
@@ -690,11 +698,7 @@ inline void HandlerTest::finish(sluice_token token, Attempt& attempt) {
 inline sluice_answer HandlerTest::complete(sluice_token token, const sluice_outcome* outcome) {
   const std::unique_ptr<Attempt> attempt = take_from_work(token);
   if (attempt == nullptr) {
-    const bool known = result(token).has_value();
-    const std::string text = known ? "the handler completed a message that has ended, completed before"
-                                   : "the handler completed a message that is not at work";
-    write(SLUICE_LOG_ERROR, detail::borrow(text), {});
-    return known ? SLUICE_TWICE : SLUICE_STALE;
+    return refuse(token, "completed a message that has ended");
   }
   attempt->report(outcome);
   attempt->take_outcome();
