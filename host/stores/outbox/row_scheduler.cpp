@@ -268,7 +268,9 @@ std::optional<RowScheduler::Out> RowScheduler::settled(const RowKey& key, Fate f
   GroupBacklog& group = line->second;
   const bool unsent = group.at_work.erase(place) > 0;
   group.unmarked -= out.handled ? 1 : 0;
-  group.passed = std::max(group.passed, place);
+  if (fate.kind != Fate::Kind::put_back) {
+    group.passed = std::max(group.passed, place);
+  }
   if (ends) {
     offer(group);
     look_after(line);

@@ -649,5 +649,18 @@ TEST(RowScheduler, WithTheOriginalsReadingARowThatWasSentComesAgainAtTheNextPoll
   EXPECT_EQ(rig.drain(), (Ids{1, 2}));
 }
 
+TEST(RowScheduler, WithTheOriginalsReadingARowThatFailedHoldsItsGroupUntilItIsTriedAgain) {
+  LineRig rig({.poll_interval = seconds(60), .resend_sent = true});
+  rig.add(1, "a");
+  rig.add(2, "a");
+  rig.read_all();
+  EXPECT_EQ(rig.take(), Ids{1});
+  rig.retry(1, seconds(10));
+  rig.now += seconds(9);
+  EXPECT_TRUE(rig.drain().empty());
+  rig.now += seconds(1);
+  EXPECT_EQ(rig.drain(), (Ids{1, 2}));
+}
+
 }  // namespace
 }  // namespace sluice::queue::outbox
