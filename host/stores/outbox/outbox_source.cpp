@@ -763,12 +763,12 @@ class OutboxSource final : public Source {
       warn("row " + to_string(key) + " cannot be marked, its group waits: " + written.error().message());
       *steps[0].result = {SettleStatus::lost, written.error()};
       rows_.end(key, {Fate::Kind::put_back, kRefusedWait});
-    } else if (written.error().code() == ErrorCode::throttled) {
+    } else if (!ends_session(written.error().code())) {
       for (const Step& step : steps) {
         *step.result = {SettleStatus::failed, written.error()};
       }
     }
-    // Otherwise the session is gone, and with it all that was out.
+    // Otherwise all that was out has gone with the session.
   }
 
   void written_one(const Step& step, MarkStatus status) {

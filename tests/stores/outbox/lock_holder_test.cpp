@@ -54,6 +54,7 @@ class SharedTable final : public Database {
   std::atomic<int> beats = 0;
   std::atomic<bool> frees_at_once = true;
   std::atomic<bool> hangs = false;
+  std::atomic<bool> full = false;  ///< nothing can be written
   std::atomic<bool> told = false;  ///< the database tells of rows without an end, and there are none
 
  private:
@@ -71,6 +72,9 @@ class SharedTable final : public Database {
     }
     Result<void> unlock(std::span<const std::uint32_t> /*buckets*/, Deadline /*deadline*/) override { return {}; }
     Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, Deadline /*deadline*/) override {
+      if (table_.full) {
+        return Error(ErrorCode::full, "the server's disk is full");
+      }
       return std::vector<MarkStatus>(marks.size(), MarkStatus::written);
     }
 
@@ -195,6 +199,19 @@ TEST_F(LockHolderTest, LooksSeldomWithoutRowsOrWhereWhoHasEndedIsNotKnownAtOnce)
   start();
   time_of(2, true);
   EXPECT_GT(time_of(2, true), 900ms);
+}
+
+// It was told to be lost and stayed out, so that neither its mark was written nor it itself handed out again.
+TEST_F(LockHolderTest, ARowWhoseMarkTheDatabaseHasNoRoomForIsMarkedLater) {
+  table_.full = true;
+  start();
+  const auto claimed = source_->claim({.max = 1}, Deadline::after(clock_, 60s));
+  ASSERT_TRUE(claimed);
+  ASSERT_EQ(claimed->deliveries.size(), 1U);
+  const std::vector<Completion> done{{.receipt = claimed->deliveries[0].receipt}};
+  EXPECT_EQ(source_->settle(done, Deadline::after(clock_, 60s))[0].status, SettleStatus::failed);
+  table_.full = false;
+  EXPECT_EQ(source_->settle(done, Deadline::after(clock_, 60s))[0].status, SettleStatus::applied);
 }
 
 // A job claimed ever more seldom from a database that hung, up to ten seconds, and found it well only then.
