@@ -217,7 +217,8 @@ class DynamoDbLeaseBook final : public LeaseBook {
       if (results[i]) {
         changed.push_back(handovers[i].bucket);
       } else if (results[i].error().kind != dynamo::ErrorKind::conditional_check_failed) {
-        return place_.error_of(results[i].error());  // the session is over, and its locks with its lease
+        // Some may have changed hands by now. The session is over, and with its lease all that is in its name is free.
+        return Error(ErrorCode::unavailable, place_.error_of(results[i].error()).message());
       }
     }
     return changed;
