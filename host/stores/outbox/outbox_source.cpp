@@ -498,7 +498,9 @@ class LockHolder {
     return share_out(members->count);
   }
   Result<void> beat() {
+    const SteadyTime asked_at = lease_now();
     SLUICE_TRY(members, ask([this] { return session_->beat(beat_deadline()); }));
+    alive(asked_at);
     return share_out(members->count);
   }
   Result<void> share_out(std::uint32_t members) {
@@ -526,19 +528,16 @@ class LockHolder {
     return buckets.empty() ? Result<void>() : ask([&] { return session_->unlock(buckets, beat_deadline()); });
   }
 
-  /// Asks the session something, and does what follows from its answer.
+  /// Asks the session something, and does what follows when it is over.
   template <typename Question>
   auto ask(Question question) -> decltype(question()) {
-    const SteadyTime asked_at = lease_now();
     auto answer = question();
-    if (answer) {
-      alive(asked_at);
-    } else if (ends_session(answer.error().code())) {
+    if (!answer && ends_session(answer.error().code())) {
       over(answer.error());
     }
     return answer;
   }
-  // Whether the lease before had ended is the session's to say.
+  // By a heartbeat alone, for others may see nothing else. Whether the lease before had ended is the session's to say.
   void alive(SteadyTime asked_at) {
     const MutexLock lock(mutex_);
     static_cast<void>(lease_.renewed(asked_at, lease_clock_.now()));
@@ -593,7 +592,7 @@ class LockHolder {
   bool rows_come_ SLUICE_GUARDED_BY(mutex_) = false;  ///< since the last beat
   /// The session's end comes closer while the machine sleeps.
   owned::LeaseClock lease_clock_ SLUICE_GUARDED_BY(mutex_);
-  owned::OwnLease lease_ SLUICE_GUARDED_BY(mutex_);  ///< from when the last call began that was answered
+  owned::OwnLease lease_ SLUICE_GUARDED_BY(mutex_);  ///< from when the last heartbeat began that was answered
 
   std::jthread thread_;
 };

@@ -132,17 +132,21 @@ class MemoryDatabase final : public Database {
   const std::function<std::unique_ptr<LockSession>()> open_;
 };
 
-/// Joined once, and not heard of again.
+/// Joined once with another one, and not heard of again.
 class MuteSession final : public LockSession {
  public:
-  explicit MuteSession(std::function<void()> asked) : asked_(std::move(asked)) {}
-  Result<Members> join(const LockSpace& /*space*/, Deadline /*deadline*/) override { return Members{1, 0}; }
+  /// `locking`: happens while buckets are locked.
+  explicit MuteSession(
+      std::function<void()> asked, std::function<void()> locking = [] {})
+      : asked_(std::move(asked)), locking_(std::move(locking)) {}
+  Result<Members> join(const LockSpace& /*space*/, Deadline /*deadline*/) override { return Members{2, 0}; }
   Result<Members> beat(Deadline /*deadline*/) override {
     asked_();
     return Error(ErrorCode::throttled, "it has no time");
   }
-  Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> buckets, Deadline /*deadline*/) override {
-    return std::vector<std::uint32_t>(buckets.begin(), buckets.end());
+  Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> /*buckets*/, Deadline /*deadline*/) override {
+    locking_();
+    return std::vector<std::uint32_t>();
   }
   Result<void> unlock(std::span<const std::uint32_t> /*buckets*/, Deadline /*deadline*/) override { return {}; }
   Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, Deadline /*deadline*/) override {
@@ -151,7 +155,31 @@ class MuteSession final : public LockSession {
 
  private:
   const std::function<void()> asked_;
+  const std::function<void()> locking_;
 };
+
+// Others measure by heartbeats: they may have taken over what a host locked ever more of.
+TEST_F(SleepingLease, OnlyAHeartbeatRenewsIt) {
+  std::promise<void> asked;
+  bool told = false;
+  MemoryDatabase database([&] {
+    return std::make_unique<MuteSession>(
+        [&] {
+          if (!std::exchange(told, true)) {
+            asked.set_value();
+          }
+        },
+        [&] { clock_.advance(kLease - 5s); });
+  });
+  OutboxOptions options{.settings = {.name = "orders"}};
+  options.settings.config.lease = kLease;
+  options.settings.config.buckets = 16;  // which two hosts try in two steps
+  const auto source = *make_outbox_source(options, {.job = "relay"}, database, clock_, random_);
+  source->start({});
+  asked.get_future().wait();
+  EXPECT_FALSE(source->holds(0));
+  source->stop();
+}
 
 TEST_F(SleepingLease, NoRowIsHandedOutOnceTheMachineHasSleptForALease) {
   std::promise<void> asked;
