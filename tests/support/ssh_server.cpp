@@ -86,15 +86,21 @@ bool SshServer::launch() {
   return process_->wait_until_listening(port_);
 }
 
-void SshServer::kill() {
-  // Its sessions are processes of their own, children of the one that listens.
-  const std::string command =
-      "for child in $(cat /proc/" + std::to_string(process_->pid()) + "/task/" + std::to_string(process_->pid()) +
-      "/children); do for inner in $(cat /proc/$child/task/$child/children); do kill -9 $inner; done; "
-      "kill -9 $child; done 2>/dev/null";
+// They are processes of their own, children of the one that listens.
+void SshServer::signal_sessions(const std::string& signal) const {
+  const std::string command = "for child in $(cat /proc/" + std::to_string(process_->pid()) + "/task/" +
+                              std::to_string(process_->pid()) +
+                              "/children); do for inner in $(cat /proc/$child/task/$child/children); do kill -" +
+                              signal + " $inner; done; kill -" + signal + " $child; done 2>/dev/null";
   static_cast<void>(std::system(command.c_str()));
+}
+
+void SshServer::kill() {
+  signal_sessions("KILL");
   process_->kill();
 }
+
+void SshServer::freeze_sessions() const { signal_sessions("STOP"); }
 
 void SshServer::restart() {
   kill();

@@ -29,12 +29,15 @@ class SshServer {
   /// Kills it with its sessions, and starts it again on the same port.
   void restart();
   void kill();
+  /// Sessions that there are say nothing any more; new ones are served.
+  void freeze_sessions() const;
 
  private:
   explicit SshServer(std::string folder) : folder_(std::move(folder)) {}
   void make_keys() const;
   void write_files() const;
   bool launch();
+  void signal_sessions(const std::string& signal) const;
 
   const std::string folder_;
   int port_ = 0;

@@ -8,31 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
-#include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "host/stores/outbox/database.hpp"
+#include "tests/support/ahead_clock.hpp"
 
 namespace sluice::test {
-
-/// The machine's clock, and as far ahead of it as a test says. Thread-safe.
-class AheadClock final : public Clock {
- public:
-  WallTime wall_now() const override { return system_.wall_now(); }
-  SteadyTime steady_now() const override {
-    const MutexLock lock(mutex_);
-    return system_.steady_now() + ahead_;
-  }
-  void advance(Duration span) {
-    const MutexLock lock(mutex_);
-    ahead_ += span;
-  }
-
- private:
-  SystemClock system_;
-  mutable Mutex mutex_;
-  Duration ahead_ SLUICE_GUARDED_BY(mutex_){};
-};
 
 /// A database whose outbox is shared by a side table, and what its tests do to it.
 class LeaseRig {

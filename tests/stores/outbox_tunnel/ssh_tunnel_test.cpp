@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "tests/support/ahead_clock.hpp"
 #include "tests/support/loopback.hpp"
 #include "tests/support/result_value.hpp"
 #include "tests/support/ssh_server.hpp"
@@ -249,6 +251,29 @@ TEST_F(SshTunnelTest, IsOpenedAgainAfterItsServerWasGone) {
   const auto again = tunnel(soon());
   ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ(*again, *path);
+  EXPECT_EQ(talk(*again, "hello"), "hello");
+}
+
+// It was waited for until TCP had given it up, which takes a quarter of an hour.
+TEST_F(SshTunnelTest, IsOpenedAgainWhenItsServerDoesNotAnswerAnyMore) {
+  const EchoServer echo;
+  test::AheadClock clock;
+  const auto tunnel = make_ssh_tunnel(settings(echo.port()), clock);
+  const auto later = [&clock] { return Deadline::after(clock, std::chrono::hours(1)); };
+  const auto path = tunnel(later());
+  ASSERT_TRUE(path) << path.error().message();
+  EXPECT_EQ(talk(*path, "hello"), "hello");
+  server_->freeze_sessions();
+  const test::Descriptor client = connect_to(*path);
+  for (pollfd end{client.get(), POLLIN, 0}; ::poll(&end, 1, 100) == 0;) {
+    clock.advance(std::chrono::seconds(20));
+    static_cast<void>(connect_to(*path));  // which has it look
+  }
+  const auto said = tunnel(later());
+  ASSERT_TRUE(said.has_error());
+  EXPECT_THAT(said.error().message(), HasSubstr("the SSH server does not answer"));
+  const auto again = tunnel(later());
+  ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ(talk(*again, "hello"), "hello");
 }
 

@@ -34,7 +34,7 @@ class Probe {
 
   Result<void> connect(const ServerAddress& address, const std::string& path) {
     if (path.empty()) {
-      auto socket = connect_tcp(address.host, address.port, -1, clock_, deadline_);
+      auto socket = connect_tcp(address.host, address.port, clock_, deadline_);
       if (!socket) {
         return failed(socket.error());
       }

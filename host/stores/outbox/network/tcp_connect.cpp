@@ -5,7 +5,6 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -21,12 +20,9 @@ Error failure(int code) {
 }
 
 /// How the connection ended up: 0, or an errno.
-Result<int> settled(int socket, int wake, const Clock& clock, Deadline deadline) {
-  std::array<pollfd, 2> watched{pollfd{socket, POLLOUT, 0}, pollfd{wake, POLLIN, 0}};
-  SLUICE_PASS_ON(poll_until(watched, clock, deadline));
-  if ((watched[1].revents & POLLIN) != 0) {
-    return Error(ErrorCode::cancelled, "the tunnel is being closed");
-  }
+Result<int> settled(int socket, const Clock& clock, Deadline deadline) {
+  pollfd watched{socket, POLLOUT, 0};
+  SLUICE_PASS_ON(poll_until(std::span(&watched, 1), clock, deadline));
   int code = 0;
   socklen_t size = sizeof(code);
   ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &code, &size);
@@ -58,8 +54,7 @@ Result<void> wait_until(std::span<pollfd> watched, const Clock& clock, Deadline 
   return ready || ready.error().code() != ErrorCode::timeout ? ready : Result<void>();
 }
 
-Result<Descriptor> connect_tcp(const std::string& host, std::uint32_t port, int wake, const Clock& clock,
-                               Deadline deadline) {
+Result<Descriptor> connect_tcp(const std::string& host, std::uint32_t port, const Clock& clock, Deadline deadline) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -80,7 +75,7 @@ Result<Descriptor> connect_tcp(const std::string& host, std::uint32_t port, int 
     ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
     int code = ::connect(socket.get(), address->ai_addr, address->ai_addrlen) == 0 ? 0 : errno;
     if (code == EINPROGRESS) {
-      SLUICE_TRY(end, settled(socket.get(), wake, clock, deadline));
+      SLUICE_TRY(end, settled(socket.get(), clock, deadline));
       code = *end;
     }
     if (code == 0) {

@@ -19,8 +19,7 @@ Result<void> poll_until(std::span<pollfd> watched, const Clock& clock, Deadline 
 Result<void> wait_until(std::span<pollfd> watched, const Clock& clock, Deadline deadline);
 
 /// A TCP connection that does not block, to the first address of the machine that answers. Errors say why not:
-/// no such name, refused, no route, no answer. Gives up when `wake` becomes readable.
-Result<Descriptor> connect_tcp(const std::string& host, std::uint32_t port, int wake, const Clock& clock,
-                               Deadline deadline);
+/// no such name, refused, no route, no answer.
+Result<Descriptor> connect_tcp(const std::string& host, std::uint32_t port, const Clock& clock, Deadline deadline);
 
 }  // namespace sluice::queue::outbox

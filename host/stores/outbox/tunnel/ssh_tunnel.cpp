@@ -24,7 +24,9 @@ namespace sluice::queue::outbox {
 namespace {
 
 constexpr std::size_t kBlock = 64UL * 1024;
-constexpr Duration kConnectTime = std::chrono::seconds(15);
+// An SSH server that has to open a way and says nothing at all for so long is taken for gone.
+constexpr Duration kPatience = std::chrono::seconds(15);
+constexpr int kLookMilliseconds = 1000;  // meanwhile
 
 struct Deleter {
   void operator()(ssh_key_struct* key) const { ssh_key_free(key); }
@@ -64,15 +66,10 @@ namespace {
 /// The one boundary of libssh.
 class SshTunnel final {
  public:
-  SshTunnel(SshSettings settings, const Clock& clock) : settings_(std::move(settings)), clock_(clock) {
-    const SignalBlock blocked;
-    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-  }
-
+  SshTunnel(SshSettings settings, const Clock& clock) : settings_(std::move(settings)), clock_(clock) {}
   ~SshTunnel() {
     thread_.request_stop();
     wake_.ring();
-    thread_.join();
   }
 
   SshTunnel(const SshTunnel&) = delete;
@@ -80,21 +77,26 @@ class SshTunnel final {
 
   Result<std::string> socket(Deadline deadline) {
     MutexLock lock(mutex_);
+    const bool mine = changed_.wait_until(mutex_, deadline.time(),
+                                          [this]() SLUICE_REQUIRES(mutex_) { return state_ != State::changing; });
+    if (!mine) {
+      return Error(ErrorCode::timeout, settings_.place() + ": no SSH session in time");
+    }
     if (refusal_) {
       return *std::exchange(refusal_, std::nullopt);
     }
-    if (!open_) {
-      wanted_ = true;
-      changed_.notify_all();
-      const std::uint64_t before = attempts_;
-      if (!changed_.wait_until(mutex_, deadline.time(),
-                               [&]() SLUICE_REQUIRES(mutex_) { return open_ || attempts_ != before; })) {
-        return Error(ErrorCode::timeout, settings_.place() + ": no SSH session in time");
-      }
+    if (state_ == State::open) {
+      return path_;
     }
-    if (!open_) {
-      return failure_;
-    }
+    state_ = State::changing;
+    lock.unlock();
+    const auto opened = open(deadline);
+    lock.lock();
+    state_ = opened ? State::open : State::closed;
+    changed_.notify_all();
+    SLUICE_PASS_ON(opened);
+    const SignalBlock blocked;
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
     return path_;
   }
 
@@ -104,6 +106,7 @@ class SshTunnel final {
     Descriptor socket;
     /// From the SSH server to the target; ends before the session.
     Owned<ssh_channel_struct> channel;
+    SteadyTime asked_at{};  ///< for the channel
     bool open = false;
     std::string up;             ///< read from the client and not yet taken by the server
     std::string down;           ///< the other way
@@ -111,26 +114,36 @@ class SshTunnel final {
     bool server_ended = false;
   };
 
+  enum class State : std::uint8_t { closed, changing, open };
+
+  /// Carries until the session has ended.
   void run(const std::stop_token& stop) {
-    while (wait_for_request(stop)) {
-      auto opened = prepare_folder();
-      opened = opened ? open_session(Deadline::after(clock_, kConnectTime)) : opened;
-      told(opened);
-      if (opened) {
-        carry(stop);
-        clients_.clear();  // their channels go before the session
-        const MutexLock lock(mutex_);
-        open_ = false;
-      }
-      close_session();
-    }
+    const bool silent = carry(stop);
+    MutexLock lock(mutex_);
+    state_ = State::changing;
+    refusal_ = silent ? failed({ErrorCode::unavailable, "the SSH server does not answer"}) : refusal_;
+    lock.unlock();
+    clients_.clear();  // their channels go before the session
+    close_session();
+    lock.lock();
+    state_ = State::closed;
+    changed_.notify_all();
   }
 
-  /// Connects, checks the server's key and logs in; gives up when `wake_` becomes readable. Errors name the server and
-  /// what is wrong: denied (its key is unknown or another than before, ours is refused), invalid (a file of ours),
-  /// unavailable (nobody answers).
+  Result<void> open(Deadline deadline) {
+    thread_ = std::jthread();  // which waits for the one of the session before
+    SLUICE_PASS_ON(prepare_folder());
+    auto opened = open_session(deadline);
+    if (!opened) {
+      close_session();
+    }
+    return opened;
+  }
+
+  /// Connects, checks the server's key and logs in. Errors name the server and what is wrong: denied (its key is
+  /// unknown or another than before, ours is refused), invalid (a file of ours), unavailable (nobody answers).
   Result<void> open_session(Deadline deadline) {
-    auto socket = connect_tcp(settings_.host, settings_.port, wake_.descriptor(), clock_, deadline);
+    auto socket = connect_tcp(settings_.host, settings_.port, clock_, deadline);
     if (!socket) {
       return failed(socket.error());
     }
@@ -246,28 +259,17 @@ class SshTunnel final {
       if (answer != again) {
         return answer;
       }
-      const short events = static_cast<short>(POLLIN | (wants_to_write() ? POLLOUT : 0));
-      std::array<pollfd, 2> watched{pollfd{ssh_get_fd(session_.get()), events, 0},
-                                    pollfd{wake_.descriptor(), POLLIN, 0}};
-      const auto ready = poll_until(watched, clock_, deadline);
-      if (!ready || (watched[1].revents & POLLIN) != 0) {
-        return failed(ready ? Error(ErrorCode::cancelled, "the tunnel is being closed") : ready.error());
+      pollfd watched = session_events();
+      if (const auto ready = poll_until(std::span(&watched, 1), clock_, deadline); !ready) {
+        return failed(ready.error());
       }
     }
   }
 
-  /// True while bytes wait to be sent.
-  bool wants_to_write() const { return (ssh_get_poll_flags(session_.get()) & SSH_WRITE_PENDING) != 0; }
-
-  /// Takes what has arrived, for all channels, and sends what waits; does not block.
-  void exchange() {
-    // One call takes what one read(2) brings; an error shows in whether the session is connected.
-    for (int rounds = 0; rounds < 64 && ssh_event_dopoll(event_.get(), 0) == SSH_OK; ++rounds) {
-      pollfd more{ssh_get_fd(session_.get()), POLLIN, 0};
-      if (::poll(&more, 1, 0) <= 0) {
-        return;
-      }
-    }
+  /// The session's socket: read, and written while bytes wait to be sent.
+  pollfd session_events() const {
+    const bool writes = (ssh_get_poll_flags(session_.get()) & SSH_WRITE_PENDING) != 0;
+    return {ssh_get_fd(session_.get()), static_cast<short>(POLLIN | (writes ? POLLOUT : 0)), 0};
   }
 
   Result<void> prepare_folder() {
@@ -298,48 +300,46 @@ class SshTunnel final {
     return {};
   }
 
-  bool wait_for_request(const std::stop_token& stop) {
-    MutexLock lock(mutex_);
-    const bool asked = changed_.wait(mutex_, stop, [&]() SLUICE_REQUIRES(mutex_) { return wanted_; });
-    wanted_ = false;
-    return asked && !stop.stop_requested();
-  }
-
-  void told(const Result<void>& opened) {
-    const MutexLock lock(mutex_);
-    ++attempts_;
-    open_ = opened.has_value();
-    if (opened.has_error()) {
-      failure_ = opened.error();
-    }
-    changed_.notify_all();
-  }
-
-  void carry(const std::stop_token& stop) {
+  /// True: until the server did not answer any more.
+  bool carry(const std::stop_token& stop) {
+    SteadyTime heard_at = clock_.steady_now();
     while (!stop.stop_requested() && ssh_is_connected(session_.get()) != 0) {
       auto list = watched();
-      const auto ready = ::poll(list.data(), list.size(), -1);
-      if (ready < 0 && errno != EINTR) {
-        return;
+      const bool waits = first_unanswered() != SteadyTime::max();
+      if (::poll(list.data(), list.size(), waits ? kLookMilliseconds : -1) < 0 && errno != EINTR) {
+        return false;
       }
       if ((list[1].revents & POLLIN) != 0) {
         take_client();
       }
-      exchange();
+      // Takes what has arrived, for all channels, and sends what waits; does not block. An error shows in whether the
+      // session is connected.
+      ssh_event_dopoll(event_.get(), 0);
       for (auto client = clients_.begin(); client != clients_.end();) {
         client = serve(**client) ? client + 1 : clients_.erase(client);
       }
       if ((list[2].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) {
-        return;
+        return false;
+      }
+      const SteadyTime now = clock_.steady_now();
+      heard_at = (list[2].revents & POLLIN) != 0 ? now : heard_at;
+      const SteadyTime asked_at = first_unanswered();
+      if (asked_at != SteadyTime::max() && now - std::max(asked_at, heard_at) >= kPatience) {
+        return true;
       }
     }
+    return false;
+  }
+  SteadyTime first_unanswered() const {
+    SteadyTime first = SteadyTime::max();
+    for (const auto& client : clients_) {
+      first = client->open ? first : std::min(first, client->asked_at);
+    }
+    return first;
   }
 
   std::vector<pollfd> watched() const {
-    std::vector<pollfd> list;
-    list.push_back({wake_.descriptor(), POLLIN, 0});
-    list.push_back({listener_.get(), POLLIN, 0});
-    list.push_back({ssh_get_fd(session_.get()), static_cast<short>(POLLIN | (wants_to_write() ? POLLOUT : 0)), 0});
+    std::vector<pollfd> list{{wake_.descriptor(), POLLIN, 0}, {listener_.get(), POLLIN, 0}, session_events()};
     for (const auto& client : clients_) {
       const bool reads = client->open && client->up.empty() && !client->client_ended;
       const int events = (reads ? POLLIN : 0) | (client->down.empty() ? 0 : POLLOUT);
@@ -357,6 +357,7 @@ class SshTunnel final {
       clients_.push_back(std::make_unique<Client>());
       clients_.back()->socket = std::move(accepted);
       clients_.back()->channel.reset(channel);
+      clients_.back()->asked_at = clock_.steady_now();
     }
   }
 
@@ -368,9 +369,8 @@ class SshTunnel final {
       client.open = answer == SSH_OK;
       if (!client.open && answer != SSH_AGAIN) {
         const MutexLock lock(mutex_);
-        refusal_ =
-            Error(ErrorCode::unavailable, settings_.place() + ": the SSH server cannot reach " + settings_.target_host +
-                                              ":" + std::to_string(settings_.target_port) + ": " + last_error());
+        refusal_ = failed({ErrorCode::unavailable, "the SSH server cannot reach " + settings_.target_host + ":" +
+                                                       std::to_string(settings_.target_port) + ": " + last_error()});
         return false;
       }
       if (!client.open) {
@@ -382,33 +382,26 @@ class SshTunnel final {
 
   bool to_server(Client& client) {
     const ssh_channel channel = client.channel.get();
-    std::array<char, kBlock> block{};
-    for (;;) {
-      if (client.up.empty() && !client.client_ended) {
-        const auto count = ::recv(client.socket.get(), block.data(), block.size(), 0);
-        if (count < 0) {
-          return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-        }
-        client.client_ended = count == 0;
-        client.up.assign(block.data(), static_cast<std::size_t>(count));
-        if (client.client_ended) {
-          ssh_channel_send_eof(channel);
-        }
+    if (client.up.empty() && !client.client_ended) {
+      std::array<char, kBlock> block{};
+      const auto count = ::recv(client.socket.get(), block.data(), block.size(), 0);
+      if (count < 0) {
+        return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
       }
-      if (client.up.empty()) {
-        return true;
+      client.client_ended = count == 0;
+      client.up.assign(block.data(), static_cast<std::size_t>(count));
+      if (client.client_ended) {
+        ssh_channel_send_eof(channel);
       }
-      const std::size_t room = ssh_channel_is_closed(channel) != 0 ? 0 : ssh_channel_window_size(channel);
-      if (room == 0) {
-        return ssh_channel_is_closed(channel) == 0;  // the server makes room, which its socket tells
-      }
-      const int taken =
-          ssh_channel_write(channel, client.up.data(), static_cast<std::uint32_t>(std::min(client.up.size(), room)));
-      if (taken <= 0) {
-        return taken != SSH_ERROR;
-      }
-      client.up.erase(0, static_cast<std::size_t>(taken));
     }
+    if (client.up.empty() || ssh_channel_is_closed(channel) != 0) {
+      return client.up.empty();
+    }
+    // Where there is no room the server makes some, which its socket tells.
+    const auto room = std::min<std::size_t>(client.up.size(), ssh_channel_window_size(channel));
+    const int taken = room == 0 ? 0 : ssh_channel_write(channel, client.up.data(), static_cast<std::uint32_t>(room));
+    client.up.erase(0, static_cast<std::size_t>(std::max(taken, 0)));
+    return taken != SSH_ERROR;
   }
 
   bool to_client(Client& client) {
@@ -438,7 +431,7 @@ class SshTunnel final {
   const Clock& clock_;
   const Bell wake_;
 
-  // Touched by the thread alone, but for the constructor.
+  // Touched by whoever opens the session, and by the thread while it is open.
   std::unique_ptr<TemporaryFolder> folder_;
   std::string path_;
   Descriptor listener_;
@@ -448,11 +441,8 @@ class SshTunnel final {
 
   Mutex mutex_;
   Condition changed_;
-  bool wanted_ SLUICE_GUARDED_BY(mutex_) = false;
-  bool open_ SLUICE_GUARDED_BY(mutex_) = false;
-  std::uint64_t attempts_ SLUICE_GUARDED_BY(mutex_) = 0;
-  Error failure_ SLUICE_GUARDED_BY(mutex_);
-  std::optional<Error> refusal_ SLUICE_GUARDED_BY(mutex_);  ///< of the database, since the last call
+  State state_ SLUICE_GUARDED_BY(mutex_) = State::closed;
+  std::optional<Error> refusal_ SLUICE_GUARDED_BY(mutex_);  ///< of a way to the database, since the last call
 
   std::jthread thread_;
 };
