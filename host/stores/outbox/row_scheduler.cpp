@@ -411,7 +411,7 @@ std::optional<ReadOrder> RowScheduler::page_order(SteadyTime now) {
   if (now >= sweep_at_ && may_begin_again) {
     begin_sweep(now);
     scanning_ = true;
-    from_start_ = true;
+    cursor_.reset();
     scan_begun_ = number_;
     sweep_at_ = now + std::max(settings_.poll_interval, sweep_pace_);
     std::erase_if(released_, [now](const auto& row) { return row.second.until <= now; });
@@ -422,11 +422,12 @@ std::optional<ReadOrder> RowScheduler::page_order(SteadyTime now) {
   } else if (!scanning_ && tail_at_ <= now) {
     scanning_ = true;
     const bool long_known = !ends_.empty() && ends_.front().first <= now - kOverlap;
-    from_start_ = ends_.empty() || (!long_known && !settings_.resend_sent);
-    if (from_start_) {
+    if (ends_.empty() || (!long_known && !settings_.resend_sent)) {
       begin_sweep(now);
+      cursor_.reset();
+    } else {
+      cursor_ = settings_.resend_sent ? ends_.back().second : ends_.front().second;
     }
-    cursor_ = from_start_ ? RowKey() : settings_.resend_sent ? ends_.back().second : ends_.front().second;
     scan_begun_ = number_;
     tailed_at_ = now;
     tail_at_ = SteadyTime::max();
@@ -436,9 +437,7 @@ std::optional<ReadOrder> RowScheduler::page_order(SteadyTime now) {
   }
   ReadOrder order{.kind = ReadOrder::Kind::page};
   order.without = closed_groups();
-  order.request.after = cursor_.id;
-  order.request.after_text = cursor_.text;
-  order.request.from_start = from_start_;
+  order.request.beyond = cursor_;
   order.request.limit = std::min(settings_.fetch_limit, capacity_ - rows_.size());
   order.request.bytes = settings_.bytes - row_bytes_;
   return order;
@@ -474,10 +473,8 @@ std::vector<Row> RowScheduler::page_read(const ReadOrder& order, Page page, Stea
   std::vector<Row> unreadable;
   bool ends = false;
   if (order.number >= scan_begun_ && scanning_) {
-    from_start_ = false;
-    cursor_ = page.rows.empty() ? cursor_ : RowKey{.id = page.rows.back().id, .text = page.rows.back().text};
-    if (order.request.from_start && page.rows.empty()) {
-      cursor_ = {.id = std::numeric_limits<std::int64_t>::min()};
+    if (!page.rows.empty()) {
+      cursor_ = RowKey{.id = page.rows.back().id, .text = page.rows.back().text};
     }
     scanning_ = page.more && !page.rows.empty();
     ends = !scanning_;

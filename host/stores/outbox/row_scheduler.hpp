@@ -206,17 +206,16 @@ class RowScheduler {
   std::uint64_t scan_begun_ = 0;  ///< the first order of the scan
   bool scanning_ = false;
   bool sweeping_ = false;  ///< a scan that began at the head has not come to its end
-  bool from_start_ = true;
   bool read_once_ = false;
-  RowKey cursor_;
+  std::optional<RowKey> cursor_;  ///< up to where the scan has read; nothing: it begins, or there is nothing
   SteadyTime sweep_at_{};
   SteadyTime swept_at_{};
   Duration sweep_pace_;                     ///< from one sweep to the next at least
   SteadyTime tail_at_ = SteadyTime::max();  ///< news are to be read
   SteadyTime tailed_at_{};
-  bool looks_ = false;                              ///< see look_for_rows
-  Duration look_pause_{};                           ///< from the last look that found nothing to the next
-  std::deque<std::pair<SteadyTime, RowKey>> ends_;  ///< where the table ended, and when that was seen
+  bool looks_ = false;     ///< see look_for_rows
+  Duration look_pause_{};  ///< from the last look that found nothing to the next
+  std::deque<std::pair<SteadyTime, std::optional<RowKey>>> ends_;  ///< where the table ended, and when that was seen
 };
 
 }  // namespace sluice::queue::outbox

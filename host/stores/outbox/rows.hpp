@@ -93,9 +93,7 @@ struct Row {
 
 /// What is to be read.
 struct FetchRequest {
-  std::int64_t after = 0;                  ///< rows with a greater id
-  std::string after_text{};                ///< where ids are texts: and those at that place with a greater one
-  bool from_start = true;                  ///< instead of `after`: whatever its sign, the first id of the table
+  std::optional<RowKey> beyond{};          ///< rows after that one; nothing: from the first one of the table on
   std::span<const std::uint32_t> buckets;  ///< these alone; never empty
   std::span<const Group> without;          ///< sorted: rows of these are passed over in the database
   /// Never null. An entry of a list of types stands for a whole aggregate_type, or for the resource that an ARN or RN

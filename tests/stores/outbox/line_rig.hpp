@@ -61,7 +61,7 @@ class LineRig {
   Page page(const FetchRequest& request) const {
     Page page;
     for (const auto& [id, stored] : table) {
-      const bool beyond = request.from_start || id > request.after;
+      const bool beyond = !request.beyond || id > request.beyond->id;
       const bool passed =
           std::find(request.without.begin(), request.without.end(), stored.row.group) != request.without.end();
       if (wanted(stored, request) && beyond && !passed) {

@@ -183,8 +183,7 @@ TEST_F(DynamoDbOutboxTest, RowsThatLandBetweenTwoPagesComeInTheOrderOfTheirBucke
   put(30, "bb");
   put(51, "bb");
   std::vector<std::int64_t> found;
-  request.from_start = false;
-  for (request.after = 41; more_; request.after = std::max(request.after, found.back())) {
+  for (request.beyond = RowKey{.id = 41}; more_; request.beyond->id = std::max(request.beyond->id, found.back())) {
     const auto next = ids(request);
     found.insert(found.end(), next.begin(), next.end());
   }
@@ -304,8 +303,7 @@ TEST_F(DynamoDbOutboxTest, PagesLeadThroughEverythingOnce) {
     const auto page = ids(request);
     ASSERT_LE(page.size(), 17U);
     found.insert(found.end(), page.begin(), page.end());
-    request.from_start = false;
-    request.after = found.back();
+    request.beyond = RowKey{.id = found.back()};
   } while (more_);
   EXPECT_EQ(found, wanted);
 }
@@ -578,11 +576,12 @@ TEST_F(DynamoDbLocksTest, WhatAMemberHadThatEndsInPeaceIsFreeAtOnce) {
 // What stood in the name of somebody who lives and does not work on it would be nobody's for as long as he lives.
 TEST_F(DynamoDbLocksTest, WhereOnlySomeBucketsCouldBeHadTheSessionEnds) {
   join(*locks_);
-  model_.inject(test::model::Fault::throttle,
-                [](const std::string& operation, const std::string& body) {
-                  return operation == "PutItem" && body.find(R"("id":{"N":"2"})") != std::string::npos;
-                },
-                1000);
+  model_.inject(
+      test::model::Fault::throttle,
+      [](const std::string& operation, const std::string& body) {
+        return operation == "PutItem" && body.find(R"("id":{"N":"2"})") != std::string::npos;
+      },
+      1000);
   const std::vector<std::uint32_t> wanted{0, 1, 2};
   EXPECT_EQ(locks_->lock(wanted, soon()).error().code(), ErrorCode::unavailable);
 }

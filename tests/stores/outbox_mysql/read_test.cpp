@@ -17,8 +17,7 @@ using testing::IsEmpty;
 class MysqlReads : public OutboxTable {
  protected:
   Row row(std::int64_t id) {
-    FetchRequest request{
-        .after = id - 1, .from_start = false, .buckets = all_buckets_, .filter = &everything_, .dead = true};
+    FetchRequest request{.beyond = RowKey{.id = id - 1}, .buckets = all_buckets_, .filter = &everything_, .dead = true};
     auto page = reader()->fetch(request, soon());
     return page && !page->rows.empty() ? page->rows.front() : Row();
   }
@@ -60,7 +59,7 @@ TEST_F(MysqlReads, KnowsIdsBeyondWhatAFloatingPointNumberHolds) {
   }
   const auto session = reader();
   EXPECT_THAT(pending(*session), ElementsAre(-5, 9007199254740993, 9223372036854775806));
-  EXPECT_THAT(pending(*session, {.after = 9007199254740992, .from_start = false}),
+  EXPECT_THAT(pending(*session, {.beyond = RowKey{.id = 9007199254740992}}),
               ElementsAre(9007199254740993, 9223372036854775806));
 }
 
@@ -124,9 +123,7 @@ TEST_F(MysqlReads, SaysWhetherThereIsMore) {
   EXPECT_EQ(page->rows.size(), 3U);
   EXPECT_TRUE(page->more);
   EXPECT_FALSE(
-      session
-          ->fetch({.after = 3, .from_start = false, .buckets = all_buckets_, .filter = &everything_, .limit = 3},
-                  soon())
+      session->fetch({.beyond = RowKey{.id = 3}, .buckets = all_buckets_, .filter = &everything_, .limit = 3}, soon())
           ->more);
 }
 

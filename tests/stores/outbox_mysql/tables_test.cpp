@@ -36,9 +36,7 @@ class MysqlTables : public OutboxTable {
   Page page(Database& database, std::size_t limit = 100, const Row* after = nullptr) {
     FetchRequest request{.buckets = all_buckets_, .filter = &everything_, .limit = limit};
     if (after != nullptr) {
-      request.from_start = false;
-      request.after = after->id;
-      request.after_text = after->text;
+      request.beyond = after->key();
     }
     return (*database.open_reader(soon()))->fetch(request, soon()).value();
   }

@@ -108,7 +108,7 @@ class DynamoDbReader final : public ReadSession {
   Result<SourceId> source_id(Deadline deadline) override { return place_.source_id(deadline); }
 
   Result<Page> fetch(const FetchRequest& request, Deadline deadline) override {
-    if (request.from_start) {
+    if (!request.beyond) {
       reached_.clear();
       higher_ = place_.higher_buckets(deadline);
     }
@@ -126,8 +126,9 @@ class DynamoDbReader final : public ReadSession {
       from.without = {};
       if (start != starts_.end()) {
         buckets = {start->second.bucket};
-        from.from_start = start->second.first == std::numeric_limits<std::int64_t>::min();
-        from.after = start->second.first - (from.from_start ? 0 : 1);
+        if (start->second.first > std::numeric_limits<std::int64_t>::min()) {
+          from.beyond = RowKey{.id = start->second.first - 1};
+        }
         starts_.erase(start);  // reading it again tells where it begins now
       }
       from.buckets = buckets;
@@ -136,13 +137,12 @@ class DynamoDbReader final : public ReadSession {
       while (found[i].rows.size() <= limit && bytes < request.bytes) {
         SLUICE_TRY(page, fetch(from, reached, deadline));
         for (Row& row : page->rows) {
-          from.after = row.id;
+          from.beyond = RowKey{.id = row.id};
           if (row.group == groups[i] && found[i].rows.size() <= limit) {
             bytes += row.payload.size();
             found[i].rows.push_back(std::move(row));
           }
         }
-        from.from_start = false;
         if (!page->more) {
           break;
         }
@@ -185,8 +185,7 @@ class DynamoDbReader final : public ReadSession {
       if (!page || !page->rows.empty() || !page->more) {
         return page;
       }
-      next.from_start = false;
-      next.after = read_up_to_;
+      next.beyond = RowKey{.id = read_up_to_};
     }
   }
 
@@ -198,9 +197,10 @@ class DynamoDbReader final : public ReadSession {
     bool more = false;
     for (const std::string& partition : partitions) {
       // Ids grow within a bucket alone: what has landed in one since its end was read may stand before `after`.
-      const auto known = request.from_start ? reached.end() : reached.find(partition);
       FetchRequest own = request;
-      own.after = known == reached.end() ? request.after : std::min(request.after, known->second);
+      if (const auto known = reached.find(partition); own.beyond && known != reached.end()) {
+        own.beyond->id = std::min(own.beyond->id, known->second);
+      }
       SLUICE_TRY(stretch, read(partition, own, share, deadline));
       reached.insert_or_assign(partition, stretch->last);
       if (stretch->more) {
@@ -218,10 +218,10 @@ class DynamoDbReader final : public ReadSession {
 
   Result<Stretch> read(const std::string& partition, const FetchRequest& request, std::size_t limit,
                        Deadline deadline) {
-    const std::int64_t begin = request.from_start ? std::numeric_limits<std::int64_t>::min() : request.after;
+    const std::int64_t begin = request.beyond ? request.beyond->id : std::numeric_limits<std::int64_t>::min();
     const std::int64_t after = passed_.skip(partition, begin, request.without, place_.clock().steady_now());
     dynamo::QueryRequest query =
-        place_.query_of(partition, request.from_start && after == begin ? std::nullopt : std::optional(after));
+        place_.query_of(partition, !request.beyond && after == begin ? std::nullopt : std::optional(after));
     query.limit = static_cast<std::int64_t>(limit);
     SLUICE_TRY(page, place_.told(place_.client().query(query, deadline)));
     Stretch stretch{.last = after};

@@ -242,8 +242,8 @@ std::string SqlTable::taken_by(std::span<const Selection> jobs) const {
 
 std::string SqlTable::page(const FetchRequest& request) const {
   std::string where = wanted(request);
-  if (!request.from_start) {
-    where += " AND " + beyond({.id = request.after, .text = request.after_text});
+  if (request.beyond) {
+    where += " AND " + beyond(*request.beyond);
   }
   if (request.buckets.size() < settings_.buckets) {
     where += sql(" AND @BUCKET IN (@1)", {list_of(request.buckets)});
