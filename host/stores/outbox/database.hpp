@@ -95,7 +95,8 @@ class LockSession : public Resource {
   virtual Result<Members> join(const LockSpace& space, Deadline deadline) = 0;
   /// Who is there now; keeps the session alive.
   virtual Result<Members> beat(Deadline deadline) = 0;
-  /// Tries to lock these buckets without waiting; those that it got.
+  /// Tries to lock these buckets, of which it holds none, without waiting; those that it got. After an error of this
+  /// call or the next one nobody knows which are locked: the session is to be given up.
   virtual Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> buckets, Deadline deadline) = 0;
   virtual Result<void> unlock(std::span<const std::uint32_t> buckets, Deadline deadline) = 0;
   /// Writes marks durably, in one transaction and few requests; one status each, in their order. Waits for no lock of

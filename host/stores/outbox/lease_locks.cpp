@@ -75,8 +75,7 @@ class LeaseLocks final : public LockSession {
       if (before.owner != 0) {
         members_.met(host_of(before.owner), now);
       }
-      const bool ours = before.owner == self_.name && !held_.contains(bucket);
-      if (before.owner == 0 || ours || !members_.alive(host_of(before.owner), now)) {
+      if (before.owner == 0 || !members_.alive(host_of(before.owner), now)) {
         free.push_back({bucket, before});
       }
     }
@@ -104,11 +103,7 @@ class LeaseLocks final : public LockSession {
     if (given.empty()) {
       return {};
     }
-    const auto changed = book_->change_hands(given, 0, deadline);
-    if (!changed) {
-      // What is neither held nor given back would be nobody's for as long as this session lives.
-      return Error(ErrorCode::unavailable, changed.error().message());
-    }
+    SLUICE_PASS_ON(book_->change_hands(given, 0, deadline));
     return {};
   }
   Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, Deadline deadline) override {

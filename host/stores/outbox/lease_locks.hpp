@@ -44,7 +44,7 @@ class LeaseBook : public Resource {
   /// What is absent, nobody has had yet.
   virtual Result<std::map<std::uint32_t, BucketLease>> buckets(Deadline deadline) = 0;
   /// Gives those that are still as they were `before` to `owner` (0: nobody); which they are. The owners before, who
-  /// are dead or `owner` himself, cannot write marks after that where the book can see to it.
+  /// are dead, cannot write marks after that where the book can see to it. After an error some may have changed hands.
   virtual Result<std::vector<std::uint32_t>> change_hands(std::span<const Handover> handovers, std::int64_t owner,
                                                           Deadline deadline) = 0;
 

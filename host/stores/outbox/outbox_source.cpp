@@ -515,7 +515,7 @@ class LockHolder {
     share_.unlocked(free);
     share_.begin_round();
     for (auto wanted = share_.to_try(); !wanted.empty(); wanted = share_.to_try()) {
-      SLUICE_TRY(locked, ask([&] { return session_->lock(wanted, beat_deadline()); }));
+      SLUICE_TRY(locked, ask([&] { return session_->lock(wanted, beat_deadline()); }, true));
       const auto got = share_.locked(*locked);
       if (!got.held.empty()) {
         rows_.run([&](RowScheduler& rows) { rows.take_buckets(got.held); });
@@ -525,14 +525,15 @@ class LockHolder {
     return {};
   }
   Result<void> give_back(std::span<const std::uint32_t> buckets) {
-    return buckets.empty() ? Result<void>() : ask([&] { return session_->unlock(buckets, beat_deadline()); });
+    return buckets.empty() ? Result<void>() : ask([&] { return session_->unlock(buckets, beat_deadline()); }, true);
   }
 
-  /// Asks the session something, and does what follows when it is over.
+  /// Asks the session something, and does what follows when it is over. `of_locks`: any error is its end, for what it
+  /// has locked and is not known to have would be nobody's for as long as it lives.
   template <typename Question>
-  auto ask(Question question) -> decltype(question()) {
+  auto ask(Question question, bool of_locks = false) -> decltype(question()) {
     auto answer = question();
-    if (!answer && ends_session(answer.error().code())) {
+    if (!answer && (of_locks || ends_session(answer.error().code()))) {
       over(answer.error());
     }
     return answer;

@@ -41,6 +41,7 @@ class SharedTable final : public Database {
     if (hangs) {
       return Error(ErrorCode::timeout, "no answer in time");
     }
+    ++sessions;
     return std::unique_ptr<LockSession>(std::make_unique<Locks>(*this));
   }
   Result<std::unique_ptr<ReadSession>> open_reader(Deadline /*deadline*/) override {
@@ -54,8 +55,10 @@ class SharedTable final : public Database {
   std::atomic<int> beats = 0;
   std::atomic<bool> frees_at_once = true;
   std::atomic<bool> hangs = false;
-  std::atomic<bool> full = false;  ///< nothing can be written
-  std::atomic<bool> told = false;  ///< the database tells of rows without an end, and there are none
+  std::atomic<int> sessions = 0;
+  std::atomic<bool> throttled = false;  ///< of two buckets that are to be locked one cannot be
+  std::atomic<bool> full = false;       ///< nothing can be written
+  std::atomic<bool> told = false;       ///< the database tells of rows without an end, and there are none
 
  private:
   class Locks final : public LockSession {
@@ -68,6 +71,9 @@ class SharedTable final : public Database {
       return Members{.count = 2};
     }
     Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> buckets, Deadline /*deadline*/) override {
+      if (table_.throttled.exchange(false)) {
+        return Error(ErrorCode::throttled, "fewer requests, please");
+      }
       return std::vector<std::uint32_t>(buckets.begin(), buckets.end());
     }
     Result<void> unlock(std::span<const std::uint32_t> /*buckets*/, Deadline /*deadline*/) override { return {}; }
@@ -199,6 +205,17 @@ TEST_F(LockHolderTest, LooksSeldomWithoutRowsOrWhereWhoHasEndedIsNotKnownAtOnce)
   start();
   time_of(2, true);
   EXPECT_GT(time_of(2, true), 900ms);
+}
+
+// What stood in the name of a session that lives and does not know it would be nobody's for as long as it lives.
+TEST_F(LockHolderTest, ASessionThatIsNotKnownToHoldWhatItHasLockedIsGivenUp) {
+  table_.throttled = true;
+  start();
+  for (bool claimed = false; !claimed; rest()) {
+    const auto some = source_->claim({.max = 1}, Deadline::after(clock_, 60s));
+    claimed = some && !some->deliveries.empty();
+  }
+  EXPECT_EQ(table_.sessions, 2);
 }
 
 // It was told to be lost and stayed out, so that neither its mark was written nor it itself handed out again.

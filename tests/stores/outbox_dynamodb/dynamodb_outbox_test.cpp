@@ -573,19 +573,6 @@ TEST_F(DynamoDbLocksTest, WhatAMemberHadThatEndsInPeaceIsFreeAtOnce) {
   EXPECT_THAT(lock(*second_, {0, 1}), UnorderedElementsAre(0, 1));
 }
 
-// What stood in the name of somebody who lives and does not work on it would be nobody's for as long as he lives.
-TEST_F(DynamoDbLocksTest, WhereOnlySomeBucketsCouldBeHadTheSessionEnds) {
-  join(*locks_);
-  model_.inject(
-      test::model::Fault::throttle,
-      [](const std::string& operation, const std::string& body) {
-        return operation == "PutItem" && body.find(R"("id":{"N":"2"})") != std::string::npos;
-      },
-      1000);
-  const std::vector<std::uint32_t> wanted{0, 1, 2};
-  EXPECT_EQ(locks_->lock(wanted, soon()).error().code(), ErrorCode::unavailable);
-}
-
 TEST_F(DynamoDbLocksTest, HeartbeatsOfTheDeadAreTakenAway) {
   join(*locks_);
   join(*second_);

