@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "base/bell.hpp"
 #include "base/timestamp.hpp"
 #include "tests/stores/outbox_mysql/outbox_table.hpp"
 
@@ -236,6 +237,18 @@ TEST_F(MysqlReads, WaitsUntilItIsWokenOrTheTimeIsOver) {
   ::close(wake);
   EXPECT_EQ(session->wait(-1, Deadline::at(clock_.steady_now())).value(), ReadSession::News::none);
   EXPECT_TRUE(session->wants_looks()) << "nobody tells of new rows";
+}
+
+// As a host's reader does while others have all buckets.
+TEST_F(MysqlReads, WhoOnlyReadsMayBeSilentForLongerThanALease) {
+  Settings hasty = settings();
+  hasty.config.lease = std::chrono::seconds(2);
+  const auto outbox = database(hasty);
+  const auto reader = outbox->open_reader(soon()).value();
+  const Bell never;
+  ASSERT_TRUE(reader->wait(never.descriptor(), Deadline::after(clock_, std::chrono::seconds(3))));
+  const auto page = reader->fetch({.buckets = all_buckets_, .filter = &everything_}, soon());
+  EXPECT_TRUE(page) << page.error().message();
 }
 
 }  // namespace

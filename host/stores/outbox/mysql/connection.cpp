@@ -255,7 +255,7 @@ class MysqlConnection final : public SqlConnection {
     session->configure(settings, address);
     SLUICE_PASS_ON(session->expect_server(settings, address, socket, deadline));
     SLUICE_PASS_ON(session->connect(address, socket, deadline));
-    SLUICE_PASS_ON(session->settle_in(settings, deadline));
+    SLUICE_PASS_ON(session->settle_in(deadline));
     return std::unique_ptr<SqlConnection>(std::move(session));
   }
 
@@ -374,18 +374,14 @@ class MysqlConnection final : public SqlConnection {
     return {};
   }
 
-  Result<void> settle_in(const Settings& settings, Deadline deadline) {
+  Result<void> settle_in(Deadline deadline) {
     const unsigned long since = mariadb_connection(mysql_) != 0 ? kMariaDbSkipsLocked : kMysqlSkipsLocked;
     // A proxy may tell another version than that of whoever answers behind it.
     skips_locked_ = mysql_get_server_version(mysql_) >= since && run("SELECT 1 FOR UPDATE SKIP LOCKED", deadline);
-    const auto lease =
-        std::max<std::int64_t>(2, std::chrono::ceil<std::chrono::seconds>(settings.config.lease).count());
-    const std::string seconds = std::to_string(lease);
-    // A session of which nothing is heard for the lease ends, and with it its locks; without a strict mode a text that
-    // is too long for last_error is cut.
-    SLUICE_PASS_ON(run("SET SESSION time_zone = '+00:00', sql_mode = 'NO_ENGINE_SUBSTITUTION', wait_timeout = " +
-                           seconds + ", net_read_timeout = " + seconds + ", innodb_lock_wait_timeout = 2",
-                       deadline));
+    // Without a strict mode a text that is too long for last_error is cut.
+    SLUICE_PASS_ON(
+        run("SET SESSION time_zone = '+00:00', sql_mode = 'NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 2",
+            deadline));
     SLUICE_PASS_ON(run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", deadline));
     return {};
   }

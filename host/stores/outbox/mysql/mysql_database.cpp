@@ -328,8 +328,15 @@ class MysqlServer final : public SqlServer {
   MysqlServer(const Settings& settings, const Clock& clock, Random& random)
       : SqlServer(settings, kDialect, kTypes, clock, random) {}
 
-  Result<std::unique_ptr<SqlConnection>> connect(Use /*use*/, Deadline deadline) override {
-    return mysql::connect(settings(), clock(), deadline);
+  Result<std::unique_ptr<SqlConnection>> connect(Use use, Deadline deadline) override {
+    SLUICE_TRY(connection, mysql::connect(settings(), clock(), deadline));
+    if (use == Use::locks) {
+      // A session of which nothing is heard for the lease ends, and with it its locks.
+      const auto lease = std::chrono::ceil<std::chrono::seconds>(settings().config.lease).count();
+      SLUICE_PASS_ON(ask(**connection, deadline, "SET SESSION wait_timeout = @1, net_read_timeout = @1",
+                         {std::to_string(std::max<std::int64_t>(2, lease))}));
+    }
+    return connection;
   }
 
   std::unique_ptr<LockSession> locks_on(std::unique_ptr<SqlConnection> connection) override {
