@@ -324,6 +324,17 @@ TEST_F(DynamoDbOutboxTest, ThoseThatAreNotWantedDoNotStandInTheWay) {
   EXPECT_THAT(ids(request), IsEmpty());
 }
 
+// As in SQL: no other type has a resource.
+TEST_F(DynamoDbOutboxTest, AListNamesAWholeTypeOrTheResourceOfAnArn) {
+  filter_.types = {"orders"};
+  put(1, "a", {{"aggregate_type", "arn:aws:sns:eu-west-1:1:orders"}});
+  put(2, "a", {{"aggregate_type", "rn:a:b:c:d:orders"}});
+  put(3, "a", {{"aggregate_type", "orders"}});
+  put(4, "a", {{"aggregate_type", "urn:a:b:c:d:orders"}});
+  put(5, "a", {{"aggregate_type", "arn:a:b:c:orders"}});
+  EXPECT_THAT(ids(all()), ElementsAre(1, 2, 3));
+}
+
 TEST_F(DynamoDbOutboxTest, ARowThatWasSentIsDeletedAndStaysGone) {
   put(1, "a");
   put(2, "a");

@@ -39,7 +39,7 @@ std::optional<WallTime> time_of(const Item& item, const std::string& name) {
 
 // An aggregate type as it stands, or the resource of an ARN or RN.
 bool names_type(const std::vector<std::string>& types, const std::string& type) {
-  std::size_t colon = 0;
+  std::size_t colon = type.starts_with("arn:") || type.starts_with("rn:") ? 0 : std::string::npos;
   for (int i = 0; i < 5 && colon != std::string::npos; ++i) {
     colon = type.find(':', i == 0 ? 0 : colon + 1);
   }
