@@ -24,7 +24,8 @@ constexpr std::array<Choice<bool>, 2> kCoordination{{{"locks", false}, {"table",
 constexpr std::uint32_t kMaxFetchLimit = 10'000;
 constexpr std::uint32_t kMaxBuckets = 4096;
 constexpr std::uint32_t kMaxRetryLimit = 1000;
-constexpr std::size_t kMaxIdentifier = 64;  // MySQL's; PostgreSQL's is 63, which it cuts names to itself
+constexpr std::size_t kMaxIdentifier = 64;     // MySQL's; PostgreSQL's is 63, which it cuts names to itself
+constexpr std::size_t kMaxWithSideTable = 56;  // behind which "_sluice" stands, in PostgreSQL too
 
 const char* identifier_complaint(const std::string& text) {
   const bool fits = !text.empty() && text.size() <= kMaxIdentifier;
@@ -138,12 +139,16 @@ void read_sql(Section& section, const std::string& file, OutboxConfig& outbox) {
   section.read_secret("password", outbox.password, no_complaint);
   section.read("schema", outbox.schema, identifier_complaint);
   section.read("coordination", outbox.side_table, kCoordination);
+  if (outbox.side_table && outbox.table.size() > kMaxWithSideTable) {
+    section.error_at_value("table", "is longer than " + std::to_string(kMaxWithSideTable) +
+                                        " bytes, and coordination = \"table\" adds '_sluice' to it; use \"locks\"");
+  }
   read_tls(section.section("tls"), file, outbox);
   read_ssh(section.section("ssh"), file, outbox);
 }
 
 void read_dynamodb(Section& section, OutboxConfig& outbox) {
-  section.refuse({"url", "username", "password", "schema", "coordination", "tls", "ssh"},
+  section.refuse({"url", "username", "password", "schema", "coordination", "tls", "ssh", "compat"},
                  "goes with kind = \"postgres\" or \"mysql\" only; leave it out");
   if (!outbox.columns.order_by.empty()) {
     section.error_at_value("columns", "names 'order_by', which goes with kind = \"postgres\" or \"mysql\" only");

@@ -45,8 +45,6 @@ std::string store_text(const std::string& name) {
 using queue::outbox::Database;
 using queue::outbox::Settings;
 
-// Names of tables have 63 bytes in PostgreSQL and 64 characters in MySQL, "_sluice" among them.
-constexpr std::size_t kLongestWithSideTable = 56;
 /// A store is asked for so long whether it knows a queue.
 constexpr Duration kLookTime = std::chrono::seconds(5);
 
@@ -86,13 +84,7 @@ Result<queue::outbox::Tunnel> tunnel_of(const config::OutboxConfig& outbox, cons
 Result<std::unique_ptr<Database>> database_of(Settings settings, const OutboxSeams& seams,
                                               std::unique_ptr<DynamoDbConnection>& connection) {
   const config::OutboxConfig& outbox = settings.config;
-  const std::string where = "[outbox." + settings.name + "]: ";
   if (outbox.kind == config::OutboxKind::dynamodb) {
-    if (outbox.ssh || outbox.tls || outbox.side_table || outbox.compat) {
-      return Error(ErrorCode::invalid, where +
-                                           "kind \"dynamodb\" has no 'ssh', 'tls', 'coordination' and 'compat'; "
-                                           "take them away");
-    }
     SLUICE_TRY(opened, DynamoDbConnection::open({.region = outbox.region,
                                                  .endpoint = outbox.endpoint,
                                                  .region_setting = "region in [outbox." + settings.name + "]",
@@ -101,10 +93,6 @@ Result<std::unique_ptr<Database>> database_of(Settings settings, const OutboxSea
                                                 seams.clock, seams.random));
     connection = *std::move(opened);
     return queue::outbox::make_dynamodb_outbox(std::move(settings), connection->client(), seams.clock, seams.random);
-  }
-  if (outbox.side_table && outbox.table.size() > kLongestWithSideTable) {
-    return Error(ErrorCode::invalid, where + "'table' is longer than " + std::to_string(kLongestWithSideTable) +
-                                         " bytes, and coordination = \"table\" adds '_sluice' to it; use \"locks\"");
   }
   SLUICE_TRY(tunnel, tunnel_of(outbox, seams.clock));
   settings.tunnel = std::move(*tunnel);
