@@ -393,5 +393,19 @@ TEST(PostgresErrors, AreNamedByTheirCode) {
             std::string::npos);
 }
 
+// As while a shell was idle and the server was started anew.
+TEST(PostgresOperator, AChangeOnASessionThatTheServerHasEndedIsMadeOnAnother) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  table.insert({"a"});
+  OperatorRig rig(table);
+  ASSERT_TRUE(rig.oper.stats({}, rig.deadline()));
+  table.sql(
+      "SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity WHERE application_name = 'sluice' AND pid <> "
+      "pg_backend_pid()");
+  const auto changed = rig.oper.change(std::vector{Change{.id = "1", .action = ChangeAction::delay}}, rig.deadline());
+  EXPECT_EQ(changed.at(0).status, ChangeStatus::applied) << changed.at(0).error.message();
+}
+
 }  // namespace
 }  // namespace sluice::queue::outbox

@@ -355,9 +355,7 @@ class PostgresConnection final : public SqlConnection {
   /// told to stop, and there are no answers.
   Result<std::vector<Answer>> exchange(std::span<const std::string> statements, Deadline deadline,
                                        const TakeRow& take = nullptr) {
-    if (connection_ == nullptr) {
-      return closed();
-    }
+    SLUICE_PASS_ON(still_there());
     // A transaction that a BEGIN of the text begins has what stands before it too.
     const std::size_t before = preamble_.empty() || PQtransactionStatus(connection_) != PQTRANS_IDLE ? 0 : 1;
     std::string text = before == 0 ? std::string() : preamble_;
@@ -409,6 +407,19 @@ class PostgresConnection final : public SqlConnection {
     }
     answers.erase(answers.begin(), enough ? answers.end() : answers.begin() + static_cast<std::ptrdiff_t>(before));
     return answers;
+  }
+
+  /// A session that the server has ended meanwhile has said so: nothing that is not asked of it is in doubt.
+  Result<void> still_there() {
+    if (connection_ == nullptr) {
+      return closed();
+    }
+    for (pollfd arrived{PQsocket(connection_), POLLIN, 0}; ::poll(&arrived, 1, 0) > 0;) {
+      if (PQconsumeInput(connection_) == 0) {
+        return lost("the session");
+      }
+    }
+    return {};
   }
 
   void stop_server() {
