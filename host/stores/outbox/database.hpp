@@ -113,10 +113,10 @@ class ReadSession : public Resource {
   /// without a group may be left out); what such a row, an unreadable one or a dead one holds beside its key is empty
   /// or not, as it is cheaper.
   virtual Result<Page> fetch(const FetchRequest& request, Deadline deadline) = 0;
-  /// The first pending rows of each of these groups, at most `limit` each; one answer each, in their order.
-  /// `request` says the filter, `dead` and `bytes` (of all together: rows that follow are left out, and `more` is set).
-  virtual Result<std::vector<Page>> fetch_groups(std::span<const Group> groups, std::size_t limit,
-                                                 const FetchRequest& request, Deadline deadline) = 0;
+  /// The first pending rows of each of these groups; one answer each, in their order. `request` says the filter, how
+  /// many of each, and `bytes` (of all together: rows that follow are left out, and `more` is set).
+  virtual Result<std::vector<Page>> fetch_groups(std::span<const Group> groups, const FetchRequest& request,
+                                                 Deadline deadline) = 0;
 
   /// Nobody tells of new rows, and a look for them costs next to nothing.
   virtual bool wants_looks() const { return false; }

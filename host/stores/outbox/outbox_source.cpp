@@ -249,7 +249,7 @@ class SourceRows {
       case ReadOrder::Kind::page:
         return take_up(order, session_->fetch(order.request, deadline), &RowScheduler::page_read);
       case ReadOrder::Kind::groups:
-        return take_up(order, session_->fetch_groups(order.groups, order.request.limit, order.request, deadline),
+        return take_up(order, session_->fetch_groups(order.groups, order.request, deadline),
                        &RowScheduler::groups_read);
     }
     const SteadyTime until = std::min(order.wake, clock_.steady_now() + kLongestWait);

@@ -376,7 +376,6 @@ ReadOrder RowScheduler::next_read(SteadyTime now) {
     order->request.buckets = order->buckets;
     order->request.without = order->without;
     order->request.filter = &settings_.filter;
-    order->request.dead = settings_.filter.hold_dead;
     reading_ = true;
     return *std::move(order);
   }

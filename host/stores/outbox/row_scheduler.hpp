@@ -14,7 +14,7 @@ namespace sluice::queue::outbox {
 struct ReadOrder {
   enum class Kind : std::uint8_t { none, page, groups };
   Kind kind = Kind::none;
-  FetchRequest request;                 ///< for a page; for groups its filter, `dead` and `bytes`
+  FetchRequest request;                 ///< for a page; for groups what fetch_groups reads of it
   std::vector<std::uint32_t> buckets;   ///< of the request
   std::vector<Group> without;           ///< of the request
   std::vector<Group> groups;            ///< for groups: whose first rows

@@ -97,10 +97,9 @@ struct FetchRequest {
   std::span<const std::uint32_t> buckets;  ///< these alone; never empty
   std::span<const Group> without;          ///< sorted: rows of these are passed over in the database
   /// Never null. An entry of a list of types stands for a whole aggregate_type, or for the resource that an ARN or RN
-  /// ends with (after its fifth colon).
+  /// ends with (after its fifth colon). Where it holds dead letters' groups, they are read too.
   const Selection* filter = nullptr;
-  bool dead = false;  ///< dead letters too
-  std::size_t limit = 1000;
+  std::size_t limit = 1000;  ///< rows of a page, or of each group
   /// Of payloads, about: a page ends with the row that goes beyond, and is not held in memory further.
   std::size_t bytes = 16U << 20U;
 };

@@ -55,7 +55,7 @@ class LineRig {
   }
   bool wanted(const Stored& stored, const FetchRequest& request) const {
     const auto& buckets = request.buckets;
-    return (!stored.sent || settings_.resend_sent) && (request.dead || !stored.row.dead) &&
+    return (!stored.sent || settings_.resend_sent) && (request.filter->hold_dead || !stored.row.dead) &&
            std::find(buckets.begin(), buckets.end(), stored.row.bucket) != buckets.end();
   }
   Page page(const FetchRequest& request) const {

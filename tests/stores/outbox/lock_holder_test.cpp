@@ -100,8 +100,8 @@ class SharedTable final : public Database {
       }
       return page;
     }
-    Result<std::vector<Page>> fetch_groups(std::span<const Group> groups, std::size_t /*limit*/,
-                                           const FetchRequest& /*request*/, Deadline /*deadline*/) override {
+    Result<std::vector<Page>> fetch_groups(std::span<const Group> groups, const FetchRequest& /*request*/,
+                                           Deadline /*deadline*/) override {
       return std::vector<Page>(groups.size());
     }
     Result<News> wait(int wake, Deadline deadline) override {

@@ -156,7 +156,7 @@ TEST_F(DynamoDbOutboxTest, RowsOfOneIdInSeveralBucketsAreSeveralRows) {
       ASSERT_TRUE(page) << page.error().message();
       EXPECT_THAT(line.page_read(order, std::move(*page), now), IsEmpty());
     } else if (order.kind == ReadOrder::Kind::groups) {
-      auto rows = reader_->fetch_groups(order.groups, order.request.limit, order.request, soon());
+      auto rows = reader_->fetch_groups(order.groups, order.request, soon());
       ASSERT_TRUE(rows) << rows.error().message();
       line.groups_read(order, std::move(*rows), now);
     } else {
@@ -209,7 +209,7 @@ TEST_F(DynamoDbOutboxTest, ADeadLetterThatIsRedrivenWhileItsBucketIsReadIsSeen) 
   reader_ = *outbox->open_reader(soon());
   FetchRequest request = all();
   request.buckets = std::span(every_bucket_).subspan(2, 1);
-  request.dead = true;
+  filter_.hold_dead = true;
   EXPECT_THAT(ids(request), ElementsAre(1, 1, 2));
   EXPECT_TRUE(redriven);
 }
@@ -370,9 +370,9 @@ TEST_F(DynamoDbOutboxTest, ADeadLetterIsNotReadWithTheOthersAndComesBackFresh) {
   put(2, "a");
   EXPECT_EQ(mark(dead_mark({1}, 10, "no")), MarkStatus::written);
   EXPECT_THAT(ids(all()), ElementsAre(2));
-  FetchRequest with_dead = all();
-  with_dead.dead = true;
-  EXPECT_THAT(ids(with_dead), ElementsAre(1, 2));
+  filter_.hold_dead = true;
+  EXPECT_THAT(ids(all()), ElementsAre(1, 2));
+  filter_.hold_dead = false;
   const auto counts = desk_->count({.sent = true, .details = true}, soon());
   ASSERT_TRUE(counts);
   EXPECT_EQ(counts->ready, 1U);
@@ -432,7 +432,9 @@ TEST_F(DynamoDbOutboxTest, TheFirstRowsOfAGroupAreFoundAgain) {
   }
   EXPECT_EQ(ids(all()).size(), 9U);
   const std::vector<Group> groups{{"rn::nats:::orders", "odd"}, {"rn::nats:::orders", "none"}};
-  const auto found = reader_->fetch_groups(groups, 3, all(), soon());
+  FetchRequest three = all();
+  three.limit = 3;
+  const auto found = reader_->fetch_groups(groups, three, soon());
   ASSERT_TRUE(found);
   ASSERT_EQ(found->at(0).rows.size(), 3U);
   EXPECT_EQ(found->at(0).rows[0].id, 1);
@@ -639,7 +641,7 @@ TEST_F(DynamoDbOutboxTest, WhatADeadLetterHoldsIsNotReadWithEachPoll) {
       if (order.kind == ReadOrder::Kind::page) {
         line.page_read(order, *reader->fetch(order.request, soon()), now);
       } else if (order.kind == ReadOrder::Kind::groups) {
-        line.groups_read(order, *reader->fetch_groups(order.groups, order.request.limit, order.request, soon()), now);
+        line.groups_read(order, *reader->fetch_groups(order.groups, order.request, soon()), now);
       } else {
         clock_.advance(100ms);
       }

@@ -59,7 +59,7 @@ class FurtherBucketsTest : public ::testing::Test {
     FetchRequest request;
     request.buckets = buckets;
     request.filter = &filter_;
-    request.dead = dead;
+    filter_.hold_dead = dead;
     const auto page = reader_->fetch(request, soon());
     EXPECT_TRUE(page) << page.error().message();
     std::vector<std::string> keys;

@@ -79,7 +79,7 @@ class Relay {
     if (order.kind == ReadOrder::Kind::page) {
       answer_->page = *reader_->fetch(order.request, soon());
     } else {
-      answer_->groups = *reader_->fetch_groups(order.groups, order.request.limit, order.request, soon());
+      answer_->groups = *reader_->fetch_groups(order.groups, order.request, soon());
     }
   }
 

@@ -18,7 +18,7 @@ using testing::IsEmpty;
 class MysqlReads : public OutboxTable {
  protected:
   Row row(std::int64_t id) {
-    FetchRequest request{.beyond = RowKey{.id = id - 1}, .buckets = all_buckets_, .filter = &everything_, .dead = true};
+    FetchRequest request{.beyond = RowKey{.id = id - 1}, .buckets = all_buckets_, .filter = &dead_too_};
     auto page = reader()->fetch(request, soon());
     return page && !page->rows.empty() ? page->rows.front() : Row();
   }
@@ -29,6 +29,8 @@ class MysqlReads : public OutboxTable {
     }
     return "INSERT INTO outbox (id,aggregate_type,aggregate_id,event,payload) VALUES " + values;
   }
+
+  const Selection dead_too_{.hold_dead = true};
 };
 
 TEST_F(MysqlReads, HandsARowOutAsItIs) {
@@ -71,7 +73,7 @@ TEST_F(MysqlReads, PassesOverWhatWasSentAndWhatIsDead) {
   sql("UPDATE outbox SET retry_count=9, retry_at=UTC_TIMESTAMP(6)+INTERVAL 100 SECOND WHERE id=3");
   const auto session = reader();
   EXPECT_THAT(pending(*session), ElementsAre(3, 4));
-  EXPECT_THAT(pending(*session, {.dead = true}), ElementsAre(2, 3, 4));
+  EXPECT_THAT(pending(*session, {.filter = &dead_too_}), ElementsAre(2, 3, 4));
   ASSERT_TRUE(row(3).wait);
   EXPECT_GT(*row(3).wait, std::chrono::seconds(10));
   EXPECT_LE(*row(3).wait, std::chrono::seconds(100));
@@ -174,7 +176,8 @@ TEST_F(MysqlReads, FindsTheFirstRowsOfGroups) {
       "(3,'t','a','e','3'),(4,'t','a','e','4'),(5,'u','a','e','5'),(6,'t','A','e','6')");
   const auto session = reader();
   const std::vector<Group> groups{{"t", "b"}, {"t", "a"}, {"t", "nobody"}};
-  const auto found = session->fetch_groups(groups, 2, {.buckets = all_buckets_, .filter = &everything_}, soon());
+  const auto found =
+      session->fetch_groups(groups, {.buckets = all_buckets_, .filter = &everything_, .limit = 2}, soon());
   ASSERT_TRUE(found) << found.error().message();
   ASSERT_EQ(found->size(), 3U);
   EXPECT_EQ((*found)[0].rows.size(), 1U);
@@ -207,7 +210,8 @@ TEST_F(MysqlReads, KnowsThatAGroupGoesOnWhileItsFirstRowsAreMarked) {
   std::vector<std::int64_t> taken_for_the_end;
   int goes_on = 0;
   while (!over) {
-    const auto found = session->fetch_groups(groups, 32, {.buckets = all_buckets_, .filter = &everything_}, soon());
+    const auto found =
+        session->fetch_groups(groups, {.buckets = all_buckets_, .filter = &everything_, .limit = 32}, soon());
     if (found && !found->front().more && !found->front().rows.empty()) {
       taken_for_the_end.push_back(found->front().rows.back().id);
     }

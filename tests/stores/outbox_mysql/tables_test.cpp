@@ -107,8 +107,8 @@ TEST_F(MysqlTables, UuidsGoOutInTheOrderOfTheirColumn) {
     }
     EXPECT_EQ(page(*outbox, 2, &all.rows[2]).rows.at(0).text, order[3]) << type;
     const std::vector<Group> groups{{"t", "a"}};
-    const FetchRequest request{.buckets = all_buckets_, .filter = &everything_};
-    const auto found = (*outbox->open_reader(soon()))->fetch_groups(groups, 2, request, soon()).value();
+    const FetchRequest request{.buckets = all_buckets_, .filter = &everything_, .limit = 2};
+    const auto found = (*outbox->open_reader(soon()))->fetch_groups(groups, request, soon()).value();
     ASSERT_EQ(found.at(0).rows.size(), 2U) << type;
     EXPECT_EQ(found[0].rows[1].text, order[1]) << type;
     EXPECT_TRUE(found[0].more) << type;

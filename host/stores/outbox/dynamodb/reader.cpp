@@ -69,14 +69,14 @@ bool waits(const Group& group, const FetchRequest& request) {
 
 // A dead letter without a group holds nothing.
 bool passed_over(const Row& row, const FetchRequest& request) {
-  return (row.dead && (!request.dead || row.group.id.empty())) || !wants(*request.filter, row.group.type, row.event) ||
-         waits(row.group, request);
+  return (row.dead && (!request.filter->hold_dead || row.group.id.empty())) ||
+         !wants(*request.filter, row.group.type, row.event) || waits(row.group, request);
 }
 
 std::vector<std::string> partitions_of(const FetchRequest& request, std::span<const std::uint32_t> buckets) {
   std::vector<std::string> partitions;
   for (const std::uint32_t bucket : buckets) {
-    if (request.dead) {
+    if (request.filter->hold_dead) {
       partitions.push_back(dead_partition_of(bucket));  // first: a row that is redriven meanwhile is in one of both
     }
     partitions.push_back(partition_of(bucket));
@@ -115,8 +115,9 @@ class DynamoDbReader final : public ReadSession {
     return fetch(request, reached_, deadline);
   }
 
-  Result<std::vector<Page>> fetch_groups(std::span<const Group> groups, std::size_t limit, const FetchRequest& request,
+  Result<std::vector<Page>> fetch_groups(std::span<const Group> groups, const FetchRequest& request,
                                          Deadline deadline) override {
+    const std::size_t limit = request.limit;
     std::vector<Page> found(groups.size());
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < groups.size(); ++i) {

@@ -224,14 +224,15 @@ class SqlReadSession final : public ReadSession {
     return page;
   }
 
-  Result<std::vector<Page>> fetch_groups(std::span<const Group> groups, std::size_t limit, const FetchRequest& request,
+  Result<std::vector<Page>> fetch_groups(std::span<const Group> groups, const FetchRequest& request,
                                          Deadline deadline) override {
     std::vector<Page> answers(groups.size());
     if (groups.empty()) {
       return answers;
     }
     // One more row of each says whether there are more.
-    SLUICE_TRY(statement, server_.group_statement(*connection_, groups, limit + 1, table_.wanted(request), deadline));
+    SLUICE_TRY(statement,
+               server_.group_statement(*connection_, groups, request.limit + 1, table_.wanted(request), deadline));
     if (statement->text.empty()) {
       return answers;
     }
@@ -246,7 +247,7 @@ class SqlReadSession final : public ReadSession {
     }
     for (Row& row : rows) {
       const auto place = places.find(row.group);
-      if (place != places.end() && place->second->rows.size() < limit) {
+      if (place != places.end() && place->second->rows.size() < request.limit) {
         place->second->rows.push_back(std::move(row));
       } else if (place != places.end()) {
         place->second->more = true;

@@ -225,7 +225,8 @@ std::string SqlTable::chosen_by(const Selection& filter) const {
 
 std::string SqlTable::wanted(const FetchRequest& request) const {
   const std::string chosen = chosen_by(*request.filter);
-  return sql(request.dead ? "@UNSENT" : "@UNSENT AND NOT @DEAD") + (chosen.empty() ? "" : " AND " + chosen);
+  return sql(request.filter->hold_dead ? "@UNSENT" : "@UNSENT AND NOT @DEAD") +
+         (chosen.empty() ? "" : " AND " + chosen);
 }
 
 std::string SqlTable::taken_by(std::span<const Selection> jobs) const {
