@@ -30,9 +30,9 @@ HOST_ARROWS = {
     "stores": {"queue", "cost"},
     "observe": {"runtime/service.hpp", "stores/core/outcomes.hpp"},
     "fleet": {"queue", "cost"},
-    # Of stores, only how the layouts name things: what a write costs depends on the bytes of an item.
-    "operate": {"queue", "cost", "fleet", "observe", "stores/dynamomq/schema.hpp", "stores/leased/leased_schema.hpp",
-                "stores/leased/made_ids.hpp"},
+    # Of stores, only how the layouts write a record: what a write costs depends on the bytes of an item.
+    "operate": {"queue", "cost", "fleet", "observe", "stores/dynamomq/record.hpp", "stores/leased/leased_record.hpp",
+                "stores/leased/made_ids.hpp", "stores/table/item_values.hpp"},
     "plugin": {"queue", "stores/core/outcomes.hpp"},
     "isolation": {"queue", "stores/core/outcomes.hpp", "plugin", "observe", "runtime/service.hpp"},
     "validate": {"queue", "stores/core/outcomes.hpp", "plugin", "isolation"},
