@@ -68,6 +68,9 @@ Value number(std::integral auto count) { return Number{std::to_string(count)}; }
 
 Found unless_empty(const std::string& text) { return text.empty() ? std::nullopt : Found(text); }
 
+/// Some stores do not know every time.
+Found if_known(WallTime time) { return time == WallTime{} ? std::nullopt : Found(time); }
+
 /// What `of` finds in a failure, where there is one.
 template <auto of>
 Found failure(const StoredMessage& stored, WallTime) {
@@ -89,9 +92,9 @@ constexpr std::array kFields{
           [](const StoredMessage& of, WallTime now) {
             return of.created_at == WallTime{} ? std::nullopt : Found(now - of.created_at);
           }},
-    Field{"created_at", Type::time, [](const StoredMessage& of, WallTime) -> Found { return of.created_at; }},
-    Field{"updated_at", Type::time, [](const StoredMessage& of, WallTime) -> Found { return of.updated_at; }},
-    Field{"sent_at", Type::time, [](const StoredMessage& of, WallTime) -> Found { return of.message.sent_at; }},
+    Field{"created_at", Type::time, [](const StoredMessage& of, WallTime) { return if_known(of.created_at); }},
+    Field{"updated_at", Type::time, [](const StoredMessage& of, WallTime) { return if_known(of.updated_at); }},
+    Field{"sent_at", Type::time, [](const StoredMessage& of, WallTime) { return if_known(of.message.sent_at); }},
     Field{"received_at", Type::time, [](const StoredMessage& of, WallTime) -> Found { return of.received_at; }},
     Field{"invisible_until_at", Type::time,
           [](const StoredMessage& of, WallTime) -> Found { return of.invisible_until; }},
@@ -113,7 +116,7 @@ constexpr std::array kFailureFields{
     Field{"handler", Type::text, failure<[](const queue::Failure& failure) -> Value { return failure.handler; }>},
     Field{"host", Type::text, failure<[](const queue::Failure& failure) -> Value { return failure.host; }>},
     Field{"attempts", Type::number, failure<[](const queue::Failure& failure) { return number(failure.attempts); }>},
-    Field{"failed_at", Type::time, failure<[](const queue::Failure& failure) -> Value { return failure.failed_at; }>},
+    Field{"failed_at", Type::time, failure<[](const queue::Failure& failure) { return if_known(failure.failed_at); }>},
 };
 
 const Field* find(std::span<const Field> fields, std::string_view name) {

@@ -212,6 +212,17 @@ TEST(Filter, LikeTakesAnyTextForAStar) {
   }
 }
 
+// An outbox without a column for it does not know when a message was created or has failed.
+TEST(Filter, ATimeThatNobodyKnowsIsBeforeNoOther) {
+  queue::StoredMessage message = invoice();
+  message.created_at = message.updated_at = message.failure.failed_at = {};
+  for (const std::string field : {"created_at", "updated_at", "failure.failed_at"}) {
+    EXPECT_EQ(ask(field + " < 2026-03-02"), "yes") << field;
+    EXPECT_EQ(ask(field + " < 2026-03-02", message), "no") << field;
+    EXPECT_EQ(ask("exists(" + field + ")", message), "no") << field;
+  }
+}
+
 TEST(Filter, AHostilePatternDoesNotTakeForever) {
   queue::StoredMessage message = invoice();
   message.failure.error = std::string(2000, 'a');
