@@ -281,47 +281,36 @@ using Comparison = bool (*)(std::partial_ordering);
 constexpr Comparison kEqual = [](std::partial_ordering order) { return order == 0; };
 constexpr Comparison kGreater = [](std::partial_ordering order) { return order > 0; };
 
-/// A pattern's characters one by one: a wildcard, or one to be met.
-struct PatternStep {
-  bool wildcard = false;
-  char byte = 0;
-  std::size_t length = 1;  ///< bytes of the pattern
-};
-
-PatternStep step_at(std::string_view pattern, std::size_t at) {
-  if (pattern[at] == '\\' && at + 1 < pattern.size()) {
-    return {.wildcard = false, .byte = pattern[at + 1], .length = 2};
+/// The texts between the wildcards of a pattern, without its escapes.
+std::vector<std::string> pieces_of(std::string_view pattern) {
+  std::vector<std::string> pieces(1);
+  for (std::size_t at = 0; at < pattern.size(); ++at) {
+    if (pattern[at] == '*') {
+      pieces.emplace_back();
+      continue;
+    }
+    at += pattern[at] == '\\' && at + 1 < pattern.size() ? 1 : 0;
+    pieces.back() += pattern[at];
   }
-  return {.wildcard = pattern[at] == '*', .byte = pattern[at], .length = 1};
+  return pieces;
 }
 
-/// Linear in the text for each wildcard: on a mismatch only the last wildcard takes one byte more.
-bool is_like(std::string_view text, std::string_view pattern) {
-  std::size_t at = 0;
-  std::size_t in_pattern = 0;
-  std::optional<std::pair<std::size_t, std::size_t>> retry;  // places behind the last wildcard
-  while (true) {
-    if (in_pattern < pattern.size()) {
-      const PatternStep step = step_at(pattern, in_pattern);
-      if (step.wildcard) {
-        in_pattern += step.length;
-        retry = {at, in_pattern};
-        continue;
-      }
-      if (at < text.size() && text[at] == step.byte) {
-        ++at;
-        in_pattern += step.length;
-        continue;
-      }
-    } else if (at == text.size()) {
-      return true;
-    }
-    if (!retry || retry->first >= text.size()) {
-      return false;
-    }
-    at = ++retry->first;
-    in_pattern = retry->second;
+/// Whether the text has these pieces in this order, the first at its beginning and the last at its end.
+bool is_like(std::string_view text, const std::vector<std::string>& pieces) {
+  const std::string& first = pieces.front();
+  const std::string& last = pieces.back();
+  if (pieces.size() == 1) {
+    return text == first;
   }
+  if (text.size() < first.size() + last.size() || !text.starts_with(first) || !text.ends_with(last)) {
+    return false;
+  }
+  text = text.substr(first.size(), text.size() - first.size() - last.size());
+  return std::all_of(pieces.begin() + 1, pieces.end() - 1, [&text](const std::string& piece) {
+    const std::size_t at = text.find(piece);
+    text.remove_prefix(at == std::string_view::npos ? 0 : at + piece.size());
+    return at != std::string_view::npos;
+  });
 }
 
 // Conditions.
@@ -339,11 +328,11 @@ Condition comparison(Operand left, Comparison how, std::vector<Operand> right) {
   };
 }
 
-Condition likeness(Operand left, std::string pattern) {
-  return [left = std::move(left), pattern = std::move(pattern)](FilterView& view) {
+Condition likeness(Operand left, std::string_view pattern) {
+  return [left = std::move(left), pieces = pieces_of(pattern)](FilterView& view) {
     const Found value = view.find(left);
     const auto* text = value ? std::get_if<std::string>(&*value) : nullptr;
-    return text != nullptr && is_like(*text, pattern);
+    return text != nullptr && is_like(*text, pieces);
   };
 }
 

@@ -206,7 +206,8 @@ TEST(Filter, LikeTakesAnyTextForAStar) {
   for (const Case& one : {Case{"", "", true}, Case{"", "*", true}, Case{"a", "", false}, Case{"abc", "a*c", true},
                           Case{"abc", "*b*", true}, Case{"aab", "*ab", true}, Case{"ababc", "a*abc", true},
                           Case{"abcd", "a*c", false}, Case{"abc", "***", true}, Case{"mississippi", "m*iss*ip*", true},
-                          Case{"mississippi", "m*iss*x*", false}, Case{"übung", "ü*g", true}}) {
+                          Case{"mississippi", "m*iss*x*", false}, Case{"übung", "ü*g", true}, Case{"ab", "ab*b", false},
+                          Case{"ab", "a*b*b", false}, Case{"abb", "a*b*b", true}}) {
     EXPECT_EQ(ask("'" + std::string(one.text) + "' like '" + one.pattern + "'"), one.matches ? "yes" : "no")
         << one.text << " like " << one.pattern;
   }
