@@ -379,23 +379,27 @@ TEST_F(BulkRunTest, ARunThatIsTakenUpHasTheRestOfItsLimit) {
   EXPECT_EQ(last.resume_token().find("rest="), std::string::npos) << "nothing is left of the limit";
 }
 
-// What is edited stays where it is, so that its page alone would not tell where to go on.
-TEST_F(BulkRunTest, ARunOfEditsThatIsTakenUpEditsNothingTwice) {
+// What is edited or given back stays where it is, so that its page alone would not tell where to go on.
+TEST_F(BulkRunTest, ARunThatIsTakenUpDoesNothingTwice) {
   send(100);
-  BulkPlan plan = plan_for(ChangeAction::remove);
-  plan.work = std::vector<queue::ContentEdit>{{.path = {"data", "m"}, .json = "1.50"}};
-  plan.limit = 60;
-  plan.page = 50;
-  BulkRun stopped(desk_.oper(kBulkQueue), clock_, plan);
-  while (stopped.count().done < 25) {
-    stopped.step();
+  for (const BulkWork& work : {BulkWork(std::vector<queue::ContentEdit>{{.path = {"data", "m"}, .json = "1.50"}}),
+                               BulkWork(queue::Change{.id = {}, .action = ChangeAction::set_visibility})}) {
+    BulkPlan plan;
+    plan.work = work;
+    plan.limit = 60;
+    plan.page = 50;
+    BulkRun stopped(desk_.oper(kBulkQueue), clock_, plan);
+    while (stopped.count().done < 25) {
+      stopped.step();
+    }
+    ASSERT_TRUE(plan.resume_at(stopped.resume_token()));
+    EXPECT_EQ(plan.limit, 35U);
+    BulkRun second(desk_.oper(kBulkQueue), clock_, plan);
+    outcomes_.clear();
+    finish(second);
+    EXPECT_EQ(ids_with(Fate::done).front(), id(25));
+    EXPECT_EQ(ids_with(Fate::done).back(), id(59));
   }
-  ASSERT_TRUE(plan.resume_at(stopped.resume_token()));
-  EXPECT_EQ(plan.limit, 35U);
-  BulkRun second(desk_.oper(kBulkQueue), clock_, plan);
-  finish(second);
-  EXPECT_EQ(ids_with(Fate::done).front(), id(25));
-  EXPECT_EQ(ids_with(Fate::done).back(), id(59));
 }
 
 TEST_F(BulkRunTest, ATokenWithoutARestIsAPlaceAlone) {
