@@ -136,26 +136,23 @@ Result<void> AuditedOperator::close_line(const DeedCount& count, const std::stri
   return fleet::note_deed(*board_, entry_, deadline);
 }
 
-template <typename Outcome>
-Outcome AuditedOperator::within(const std::string& what, const std::function<Outcome()>& work,
-                                const std::function<DeedCount(const Outcome&)>& count,
-                                const std::function<Outcome(const Error&)>& failure, Deadline deadline) {
-  const bool alone = !under_way_;
+Result<void> AuditedOperator::enter(const std::string& what, bool& alone, Deadline deadline) {
+  alone = !under_way_;
   if (alone) {
     begin({.what = what + " of queue " + name_});
   }
-  if (const auto begun = note_begun(deadline); !begun) {
-    if (alone) {
-      static_cast<void>(finish({}, {}, deadline));
-    }
-    return failure(begun.error());
+  auto begun = note_begun(deadline);
+  if (!begun) {
+    leave(alone, {}, deadline);
   }
-  Outcome outcome = work();
+  return begun;
+}
+
+void AuditedOperator::leave(bool alone, const DeedCount& count, Deadline deadline) {
   if (alone) {
     // It is done; where this cannot be written the line stays begun.
-    static_cast<void>(finish(count(outcome), {}, deadline));
+    static_cast<void>(finish(count, {}, deadline));
   }
-  return outcome;
 }
 
 Result<queue::StoredMessage> AuditedOperator::get(const std::string& id, Deadline deadline) {
@@ -179,39 +176,42 @@ Result<std::optional<queue::PartOwner>> AuditedOperator::owner_of(const std::str
 }
 
 std::vector<queue::ChangeResult> AuditedOperator::change(std::span<const queue::Change> changes, Deadline deadline) {
-  using Results = std::vector<queue::ChangeResult>;
   if (changes.empty()) {
     return {};
   }
-  return within<Results>(
-      std::string(verb_of(changes.front().action)) + " " + named(changes.size(), changes.front().id),
-      [&] { return queue_->change(changes, deadline); }, count_of<Results>,
-      [&](const Error& error) {
-        return Results(changes.size(), {.status = queue::ChangeStatus::failed, .version = 0, .error = error});
-      },
-      deadline);
+  bool alone = false;
+  const std::string what =
+      std::string(verb_of(changes.front().action)) + " " + named(changes.size(), changes.front().id);
+  if (const auto begun = enter(what, alone, deadline); !begun) {
+    const queue::ChangeResult refused{.status = queue::ChangeStatus::failed, .version = 0, .error = begun.error()};
+    return std::vector(changes.size(), refused);
+  }
+  auto results = queue_->change(changes, deadline);
+  leave(alone, count_of(results), deadline);
+  return results;
 }
 
 Result<queue::StoredMessage> AuditedOperator::edit(const std::string& id, std::int64_t version,
                                                    std::span<const queue::ContentEdit> edits, Deadline deadline) {
-  using Edited = Result<queue::StoredMessage>;
-  return within<Edited>(
-      "edit message " + id, [&] { return queue_->edit(id, version, edits, deadline); },
-      [](const Edited& edited) { return DeedCount{.changed = edited ? 1U : 0U, .failed = edited ? 0U : 1U}; },
-      [](const Error& error) { return Edited(error); }, deadline);
+  bool alone = false;
+  SLUICE_PASS_ON(enter("edit message " + id, alone, deadline));
+  auto edited = queue_->edit(id, version, edits, deadline);
+  leave(alone, {.changed = edited ? 1U : 0U, .failed = edited ? 0U : 1U}, deadline);
+  return edited;
 }
 
 std::vector<queue::PutResult> AuditedOperator::put(std::span<const queue::StoredMessage> records, queue::PutMode mode,
                                                    Deadline deadline) {
-  using Results = std::vector<queue::PutResult>;
   if (records.empty()) {
     return {};
   }
-  return within<Results>(
-      "put " + named(records.size(), records.front().message.id), [&] { return queue_->put(records, mode, deadline); },
-      count_of<Results>,
-      [&](const Error& error) { return Results(records.size(), {.status = queue::PutStatus::failed, .error = error}); },
-      deadline);
+  bool alone = false;
+  if (const auto begun = enter("put " + named(records.size(), records.front().message.id), alone, deadline); !begun) {
+    return std::vector(records.size(), queue::PutResult{queue::PutStatus::failed, begun.error()});
+  }
+  auto results = queue_->put(records, mode, deadline);
+  leave(alone, count_of(results), deadline);
+  return results;
 }
 
 }  // namespace sluice::operate

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -58,12 +57,9 @@ class AuditedOperator final : public queue::Operator {
   AuditedOperator(std::unique_ptr<queue::Operator> queue, queue::Queues& queues, std::string name, std::string who,
                   Random& random);
 
-  /// Does the work within the deed that is under way, or within one of its own: `work` does it, `count` adds up what
-  /// came of it, `failure` is what comes of it where it cannot be begun.
-  template <typename Outcome>
-  Outcome within(const std::string& what, const std::function<Outcome()>& work,
-                 const std::function<DeedCount(const Outcome&)>& count,
-                 const std::function<Outcome(const Error&)>& failure, Deadline deadline);
+  /// Notes that the deed which is under way is begun, or else one by itself, which is `alone` and is to be ended.
+  Result<void> enter(const std::string& what, bool& alone, Deadline deadline);
+  void leave(bool alone, const DeedCount& count, Deadline deadline);
   Result<void> close_line(const DeedCount& count, const std::string& stopped_by, Deadline deadline);
 
   const std::unique_ptr<queue::Operator> queue_;
