@@ -171,34 +171,10 @@ TopModel::TopModel(const std::vector<std::string>& queues, std::string only) : o
   }
 }
 
-void JobRates::put_into(fleet::FleetView& view) {
-  decltype(counts_) seen;
-  for (fleet::KnownHost& host : view.hosts) {
-    for (fleet::JobRecord& job : host.record.jobs) {
-      const std::pair key(host.record.instance, job.name);
-      Counts& counts = seen[key] = std::move(counts_[key]);
-      if (job.claimed < counts.claimed.last() || job.done < counts.done.last()) {
-        counts = {};  // the job has begun anew
-      }
-      counts.claimed.add(host.record.up, job.claimed);
-      counts.done.add(host.record.up, job.done);
-      counts.failed.add(host.record.up, job.retried + job.rejected);
-      if (const auto claimed = counts.claimed.per_second()) {
-        job.pace.over = counts.claimed.span();
-        job.pace.claimed = *claimed;
-        job.pace.done = counts.done.per_second().value_or(0);
-        job.pace.failed = std::max(0.0, counts.failed.per_second().value_or(0));
-      }
-    }
-  }
-  counts_ = std::move(seen);
-}
-
 void TopModel::see(fleet::FleetView view, const fleet::SteeringView& steering) {
   view_ = std::move(view);
   hosts_known_ = view_.troubles.empty();
   keep_queue(only_, view_.hosts);
-  rates_.put_into(view_);
   jobs_ = summarize_jobs({}, view_, steering);
   keep_queue(only_, jobs_);
   for (const JobSummary& job : jobs_) {

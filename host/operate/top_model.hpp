@@ -93,27 +93,6 @@ struct TopQueue {
 
 void describe(const TopQueue& queue, Fields& fields);
 
-/// Over how long rates are taken: a burst is seen for so long.
-inline constexpr Duration kRateSpan = std::chrono::seconds(10);
-inline constexpr Duration kShortestSpan = std::chrono::milliseconds(900);
-
-/// Makes the rates of jobs of what hosts have counted at successive looks, so that nothing that happens between two of
-/// them is missed. Of one thread.
-class JobRates {
- public:
-  /// Puts them into the view in the place of the hosts' own, where a job has been seen before.
-  void put_into(fleet::FleetView& view);
-
- private:
-  struct Counts {
-    CountPace claimed{kRateSpan, kShortestSpan};
-    CountPace done{kRateSpan, kShortestSpan};
-    CountPace failed{kRateSpan, kShortestSpan};
-  };
-
-  std::map<std::pair<std::string, std::string>, Counts> counts_;  ///< by instance and job
-};
-
 /// A key, as the screen understands it.
 struct TopKey {
   enum class Kind { character, up, down, enter, escape, erase };
@@ -171,7 +150,8 @@ class TopModel {
  private:
   struct Known {
     TopQueue queue;
-    CountPace pace{kRateSpan, kShortestSpan};  ///< of whole counts
+    /// Of whole counts: a burst is seen for ten seconds.
+    CountPace pace{std::chrono::seconds(10), std::chrono::milliseconds(900)};
   };
 
   std::optional<TopWish> press_command(char character);
@@ -181,7 +161,6 @@ class TopModel {
 
   const std::string only_;
   std::map<std::string, Known> known_;
-  JobRates rates_;
   fleet::FleetView view_;
   bool hosts_known_ = false;
   std::vector<JobSummary> jobs_;

@@ -153,46 +153,10 @@ TEST(TopModel, TakesTheRateInFromTwoCountsAndWhatLeft) {
   EXPECT_DOUBLE_EQ(model.queues()[0].in.value_or(-1), 0.0) << "a purge is no negative rate";
 }
 
-/// A host with one job that has done and failed so much, `up` seconds after its start.
-fleet::FleetView told(std::uint64_t done, std::uint64_t failed, std::chrono::seconds up) {
-  auto job = job_record("mailer", "mails");
-  job.claimed = done + failed;
-  job.done = done;
-  job.retried = failed;
-  job.pace.over = std::chrono::seconds(1);  // its own, in which there was no burst
-  fleet::FleetView view;
-  view.hosts = {known_host("a", 1, {job})};
-  view.hosts[0].record.up = up;
-  return view;
-}
-
-TEST(TopModel, NoBurstBetweenTwoLooksIsLost) {
-  TopModel model({"mails"});
-  using std::chrono::seconds;
-  model.see(told(0, 0, seconds(100)), {});
-  EXPECT_DOUBLE_EQ(model.queues()[0].out.value_or(-1), 0) << "what the host says itself";
-  model.see(told(40, 10, seconds(102)), {});
-  EXPECT_DOUBLE_EQ(model.queues()[0].out.value_or(-1), 20);
-  EXPECT_DOUBLE_EQ(model.queues()[0].failed.value_or(-1), 5);
-  EXPECT_DOUBLE_EQ(model.fleet().hosts[0].record.jobs[0].pace.done, 20) << "the host's row too";
-  model.see(told(40, 10, seconds(102)), {});
-  EXPECT_DOUBLE_EQ(model.queues()[0].out.value_or(-1), 20) << "a record that was seen before tells nothing new";
-  model.see(told(80, 10, seconds(104)), {});
-  EXPECT_DOUBLE_EQ(model.queues()[0].out.value_or(-1), 20);
-  model.see(told(80, 10, seconds(112)), {});
-  EXPECT_DOUBLE_EQ(model.queues()[0].out.value_or(-1), 4) << "of the last ten seconds";
-  model.see(told(80, 10, seconds(122)), {});
-  EXPECT_DOUBLE_EQ(model.queues()[0].out.value_or(-1), 0);
-  model.see(told(1, 0, seconds(124)), {});
-  EXPECT_DOUBLE_EQ(model.queues()[0].out.value_or(-1), 0) << "the job was reloaded and counts anew";
-  model.see(told(5, 0, seconds(126)), {});
-  EXPECT_DOUBLE_EQ(model.queues()[0].out.value_or(-1), 2);
-}
-
 TEST(TopModel, WhatIsNotKnownYetIsNoZero) {
   TopModel model({"mails", "idle"});
-  fleet::FleetView view = told(0, 0, std::chrono::seconds(0));
-  view.hosts[0].record.jobs[0].pace.over = {};
+  fleet::FleetView view;
+  view.hosts = {known_host("a", 1, {job_record("mailer", "mails")})};
   model.see(view, {});
   for (const TopQueue& queue : model.queues()) {
     EXPECT_EQ(queue.out.has_value(), queue.name == "idle") << queue.name;
