@@ -232,13 +232,14 @@ OrExit<std::vector<fleet::Given>> FleetSession::reset(std::optional<fleet::Wish>
   return taken;
 }
 
-OrExit<operate::Compliance> FleetSession::follow(std::vector<fleet::Given> given) {
-  operate::Compliance compliance(std::move(given), clock().steady_now() + kPatience);
+OrExit<fleet::Obedience> FleetSession::follow(const std::vector<fleet::Given>& given) {
+  const SteadyTime until = clock().steady_now() + kPatience;
   const InterruptFlag interrupt;
   while (true) {
     SLUICE_TRY(view, hosts());
-    if (compliance.look(*view, clock().steady_now()) || !wait_for_look(interrupt)) {
-      return compliance;
+    auto obedience = fleet::Fleet::obedience(given, *view);
+    if (obedience.waited_for.empty() || clock().steady_now() >= until || !wait_for_look(interrupt)) {
+      return obedience;
     }
   }
 }

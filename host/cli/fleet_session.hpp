@@ -42,7 +42,7 @@ class FleetSession {
   /// Takes wishes back; the same.
   OrExit<std::vector<fleet::Given>> reset(std::optional<fleet::Wish> wish, const std::string& name);
   /// Looks again and again until hosts have obeyed, some seconds have passed, or Ctrl-C.
-  OrExit<operate::Compliance> follow(std::vector<fleet::Given> given);
+  OrExit<fleet::Obedience> follow(const std::vector<fleet::Given>& given);
 
   Exit failure(const Error& error) const;
   /// A store's answer; exit 1 where it has none.

@@ -380,7 +380,16 @@ Obedience Fleet::obedience(const std::vector<Given>& all, const FleetView& view)
   for (const auto& [label, answer] : answers) {
     obedience.answers.push_back({label, answer});
   }
+  for (const KnownHost& host : view.hosts) {
+    if (missing.contains(host.record.label()) && !host.answers()) {
+      obedience.quiet.emplace(host.record.label(), host.age);
+    }
+  }
   return obedience;
+}
+
+bool Obedience::done_by_somebody() const {
+  return std::any_of(answers.begin(), answers.end(), [](const Answered& answered) { return answered.answer.done; });
 }
 
 }  // namespace sluice::fleet

@@ -74,10 +74,14 @@ struct Obedience {
     std::string host;  ///< its label
     Answer answer;
   };
-  std::vector<std::string> seen_by{};     ///< labels of those who have seen everything
-  std::vector<std::string> waited_for{};  ///< labels of those that have not and are not silent
+  std::vector<std::string> seen_by{};       ///< labels of those who have seen everything
+  std::vector<std::string> waited_for{};    ///< labels of those that have not and are not silent
+  std::map<std::string, Duration> quiet{};  ///< of these: since when those have not been heard of that do not answer
   /// What they said to orders: one answer for each host, on however many boards it has read it.
   std::vector<Answered> answers{};
+
+  /// Somebody has done it; of orders only.
+  bool done_by_somebody() const;
 };
 
 /// What a record of that age tells of a host that writes one `every` so often.

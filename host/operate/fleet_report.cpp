@@ -578,22 +578,6 @@ void keep_queue(const std::string& queue, std::vector<JobSummary>& jobs) {
                 [&queue](const JobSummary& job) { return !queue.empty() && !fleet::draws_from(job.queue, queue); });
 }
 
-bool Compliance::look(const fleet::FleetView& view, SteadyTime now) {
-  so_far_ = fleet::Fleet::obedience(given_, view);
-  waited_for_texts_ = so_far_.waited_for;
-  for (std::string& text : waited_for_texts_) {
-    const auto host = std::find_if(view.hosts.begin(), view.hosts.end(), [&text](const fleet::KnownHost& known) {
-      return known.record.label() == text && !known.answers();
-    });
-    text += host == view.hosts.end() ? std::string() : " (silent for " + short_duration(host->age) + ")";
-  }
-  return waited_for().empty() || now >= until_;
-}
-
-bool Compliance::done_by_somebody() const {
-  return std::any_of(answers().begin(), answers().end(), [](const auto& answered) { return answered.answer.done; });
-}
-
 void KnownNames::add_queue(const std::string& queue) { add_once(queues_, queue); }
 
 void KnownNames::add_job(NamedJob job) {

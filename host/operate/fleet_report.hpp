@@ -93,31 +93,6 @@ void describe(const HandlerAtWork& at_work, Fields& fields);
 void describe(const fleet::AuditEntry& entry, Fields& fields);
 void describe(const fleet::Given& given, Fields& fields);
 
-/// Follows what hosts make of directives that were given: a step machine that is told of looks at them. It ends when
-/// every host that is to see one has seen it, or has answered if it is an order, or at a given time. Of one thread.
-class Compliance {
- public:
-  Compliance(std::vector<fleet::Given> given, SteadyTime until) : given_(std::move(given)), until_(until) {}
-
-  /// True when there is nothing more to wait for.
-  bool look(const fleet::FleetView& view, SteadyTime now);
-
-  const std::vector<fleet::Given>& given() const { return given_; }
-  const std::vector<std::string>& obeyed() const { return so_far_.seen_by; }
-  const std::vector<std::string>& waited_for() const { return so_far_.waited_for; }
-  /// The same for people: "web-1:7 (silent for 45s)".
-  const std::vector<std::string>& waited_for_texts() const { return waited_for_texts_; }
-  const std::vector<fleet::Obedience::Answered>& answers() const { return so_far_.answers; }
-  /// Somebody has done it; of orders only.
-  bool done_by_somebody() const;
-
- private:
-  const std::vector<fleet::Given> given_;
-  const SteadyTime until_;
-  fleet::Obedience so_far_;
-  std::vector<std::string> waited_for_texts_;
-};
-
 /// A job by its name, and where it works.
 struct NamedJob {
   std::string name;

@@ -169,70 +169,61 @@ fleet::KnownHost host_that_saw(const std::string& name, std::int64_t version) {
   return host;
 }
 
-TEST(Compliance, WaitsUntilEveryHostHasSeenIt) {
-  const SteadyTime start{std::chrono::seconds(10)};
-  Compliance compliance({given(Wish::pause, Target::job, "mailer")}, start + std::chrono::seconds(5));
+fleet::Obedience obedience(const std::vector<fleet::Given>& all, const fleet::FleetView& view) {
+  return fleet::Fleet::obedience(all, view);
+}
+
+TEST(Obedience, IsWaitedForUntilEveryHostHasSeenIt) {
+  const std::vector pause{given(Wish::pause, Target::job, "mailer")};
   fleet::FleetView view;
   view.sightings = {host_that_saw("a", 3), host_that_saw("b", 2)};
-  EXPECT_FALSE(compliance.look(view, start));
-  EXPECT_THAT(compliance.obeyed(), ElementsAre("a:1"));
-  EXPECT_THAT(compliance.waited_for(), ElementsAre("b:1"));
+  EXPECT_THAT(obedience(pause, view).seen_by, ElementsAre("a:1"));
+  EXPECT_THAT(obedience(pause, view).waited_for, ElementsAre("b:1"));
+  EXPECT_FALSE(obedience(pause, view).done_by_somebody());
   view.sightings = {host_that_saw("a", 4), host_that_saw("b", 3)};
-  EXPECT_TRUE(compliance.look(view, start));
-  EXPECT_THAT(compliance.obeyed(), ElementsAre("a:1", "b:1"));
-  EXPECT_THAT(compliance.waited_for(), ElementsAre());
+  EXPECT_THAT(obedience(pause, view).seen_by, ElementsAre("a:1", "b:1"));
+  EXPECT_THAT(obedience(pause, view).waited_for, ElementsAre());
 }
 
-TEST(Compliance, GivesUpAtItsTime) {
-  const SteadyTime start{std::chrono::seconds(10)};
-  Compliance compliance({given(Wish::pause, Target::job, "mailer")}, start);
-  fleet::FleetView view;
-  view.sightings = {host_that_saw("b", 2)};
-  EXPECT_TRUE(compliance.look(view, start));
-  EXPECT_THAT(compliance.waited_for(), ElementsAre("b:1"));
-  EXPECT_FALSE(compliance.done_by_somebody());
-}
-
-TEST(Compliance, SaysHowLongWhoHasNotObeyedHasBeenSilent) {
-  Compliance compliance({given(Wish::pause, Target::job, "mailer")}, SteadyTime::min());
+TEST(Obedience, SaysHowLongWhoHasNotObeyedHasBeenSilent) {
   fleet::FleetView view;
   view.sightings = {host_that_saw("a", 2), host_that_saw("b", 2)};
   view.sightings[1].pulse = fleet::Pulse::late;
   view.sightings[1].age = std::chrono::seconds(45);
   view.hosts = view.sightings;
-  EXPECT_TRUE(compliance.look(view, SteadyTime{}));
-  EXPECT_THAT(compliance.waited_for_texts(), ElementsAre("a:1", "b:1 (silent for 45s)"));
+  const auto found = obedience({given(Wish::pause, Target::job, "mailer")}, view);
+  EXPECT_THAT(found.waited_for, ElementsAre("a:1", "b:1"));
+  EXPECT_THAT(found.quiet, ElementsAre(std::pair(std::string("b:1"), Duration(std::chrono::seconds(45)))));
 }
 
-TEST(Compliance, HasNothingToWaitForWithoutHosts) {
-  Compliance compliance({given(Wish::pause, Target::job, "mailer")}, SteadyTime::max());
-  EXPECT_TRUE(compliance.look({}, SteadyTime{}));
+TEST(Obedience, HasNothingToWaitForWithoutHosts) {
+  EXPECT_THAT(obedience({given(Wish::pause, Target::job, "mailer")}, {}).waited_for, ElementsAre());
 }
 
-TEST(Compliance, AnOrderIsDoneWhenSomebodySaysSo) {
-  Compliance compliance({given(Wish::cancel_running, Target::message, "A-1")}, SteadyTime::max());
+TEST(Obedience, AnOrderIsDoneWhenSomebodySaysSo) {
   fleet::FleetView view;
   view.sightings = {host_that_saw("a", 3), host_that_saw("b", 3)};
   view.sightings[1].record.answers.push_back({"d1", true, "asked it to stop"});
-  EXPECT_TRUE(compliance.look(view, SteadyTime{}));
-  EXPECT_TRUE(compliance.done_by_somebody());
-  EXPECT_EQ(compliance.answers().size(), 1U);
+  const auto found = obedience({given(Wish::cancel_running, Target::message, "A-1")}, view);
+  EXPECT_THAT(found.waited_for, ElementsAre());
+  EXPECT_TRUE(found.done_by_somebody());
+  EXPECT_EQ(found.answers.size(), 1U);
 }
 
-TEST(Compliance, AHostThatReadsItOnTwoBoardsAnswersOnce) {
+TEST(Obedience, AHostThatReadsItOnTwoBoardsAnswersOnce) {
   auto here = given(Wish::reload, Target::host, "a");
   auto there = here;
   there.place = "another.db";
   there.directive.id = "d2";
-  Compliance compliance({here, there}, SteadyTime::max());
   fleet::FleetView view;
   view.sightings = {host_that_saw("a", 3), host_that_saw("a", 3)};
   view.sightings[0].record.answers.push_back({"d1", false, "not here"});
   view.sightings[1].record.answers.push_back({"d2", true, "reloading"});
   view.sightings[1].place = "another.db";
-  EXPECT_TRUE(compliance.look(view, SteadyTime{}));
-  ASSERT_EQ(compliance.answers().size(), 1U);
-  EXPECT_EQ(compliance.answers()[0].answer.text, "reloading");
+  const auto found = obedience({here, there}, view);
+  EXPECT_THAT(found.waited_for, ElementsAre());
+  ASSERT_EQ(found.answers.size(), 1U);
+  EXPECT_EQ(found.answers[0].answer.text, "reloading");
 }
 
 }  // namespace

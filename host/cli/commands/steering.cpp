@@ -13,14 +13,24 @@ namespace sluice::cli {
 namespace {
 
 using fleet::Directive;
+using fleet::Obedience;
 using fleet::Target;
 using fleet::Wish;
-using operate::Compliance;
 using runtime::LocalHost;
 using runtime::LocalHosts;
 
 std::string hosts_text(const std::vector<std::string>& labels) {
   return counted(labels.size(), "host") + ": " + sluice::joined(labels);
+}
+
+/// "it is written, but not obeyed yet by 2 hosts: web-1:7 (silent for 45s), web-2:8".
+std::string not_obeyed_text(const Obedience& obedience) {
+  std::vector<std::string> hosts = obedience.waited_for;
+  for (std::string& host : hosts) {
+    const auto quiet = obedience.quiet.find(host);
+    host += quiet == obedience.quiet.end() ? "" : " (silent for " + short_duration(quiet->second) + ")";
+  }
+  return "it is written, but not obeyed yet by " + hosts_text(hosts);
 }
 
 // Wishes that stand.
@@ -108,11 +118,11 @@ void tell_unnoted(const std::vector<fleet::Given>& all, Console& console) {
 }
 
 /// Waits until the hosts obey and says who does. Exit 1 when some have not in time.
-Exit follow(FleetSession& session, std::vector<fleet::Given> given, const std::string& what, Console& console) {
+Exit follow(FleetSession& session, const std::vector<fleet::Given>& given, const std::string& what, Console& console) {
   tell_unnoted(given, console);
-  SLUICE_TRY(compliance, session.follow(std::move(given)));
-  const auto& obeyed = compliance->obeyed();
-  const auto& waited_for = compliance->waited_for();
+  SLUICE_TRY(obedience, session.follow(given));
+  const auto& obeyed = obedience->seen_by;
+  const auto& waited_for = obedience->waited_for;
   if (console.shows_json()) {
     console.out(json_line("what", what, "obeyed_by", obeyed, "waited_for", waited_for));
   } else {
@@ -123,7 +133,7 @@ Exit follow(FleetSession& session, std::vector<fleet::Given> given, const std::s
                 "\n");
   }
   if (!waited_for.empty()) {
-    return Exit::failure("it is written, but not obeyed yet by " + hosts_text(compliance->waited_for_texts()) +
+    return Exit::failure(not_obeyed_text(*obedience) +
                          "; they do when they look at their store again, `sluice hosts` shows when they last did");
   }
   return Exit::ok();
@@ -142,7 +152,7 @@ Exit take_back(FleetSession& session, Wish wish, const std::string& name, const 
       wishes.push_back(one.directive.text());
     }
   }
-  return follow(session, std::move(*taken), "taken back: " + sluice::joined(wishes), console);
+  return follow(session, *taken, "taken back: " + sluice::joined(wishes), console);
 }
 
 /// Gives a wish, or with `back` takes it back.
@@ -157,7 +167,7 @@ Exit steer(const StandingWish& row, bool back, const Arguments& arguments, Conso
                             : wish->target == Target::job ? session->names().queue_of_job(wish->name)
                                                           : std::string();
   SLUICE_TRY(given, session->give(*wish, queue));
-  return follow(*session, std::move(*given), wish->text(), console);
+  return follow(*session, *given, wish->text(), console);
 }
 
 Exit pause(const Arguments& arguments, Console& console) {
@@ -231,7 +241,7 @@ struct OrderRow {
   /// What is given through the store, where that needs to be found out.
   OrExit<Directive> (*named)(FleetSession& session, const std::string& word) = nullptr;
   /// Whether no host has done it, of what they answered. Null: it ends as any order.
-  bool (*undone)(const Compliance& compliance) = nullptr;
+  bool (*undone)(const Obedience& obedience) = nullptr;
 };
 
 Directive order_of(Wish wish, const std::string& word) {
@@ -246,11 +256,11 @@ void show(const std::string& order, const std::string& host, const std::string& 
 }
 
 /// What hosts said to an order that was given through the store. Exit 1 where one refused it or has not looked in time.
-Exit show_answers(const std::string& order, const Compliance& compliance, Console& console) {
+Exit show_answers(const std::string& order, const Obedience& obedience, Console& console) {
   using Answered = fleet::Obedience::Answered;
-  const auto& waited_for = compliance.waited_for();
+  const auto& waited_for = obedience.waited_for;
   std::vector<std::string> refusals;
-  for (const auto& [host, answer] : compliance.answers()) {
+  for (const auto& [host, answer] : obedience.answers) {
     if (!answer.done) {
       refusals.push_back(host + ": " + answer.text);
     } else if (console.shows_text()) {
@@ -261,14 +271,13 @@ Exit show_answers(const std::string& order, const Compliance& compliance, Consol
     const auto write = [](JsonWriter& json, const Answered& answered) {
       put_object(json, "host", answered.host, "done", answered.answer.done, "text", answered.answer.text);
     };
-    console.out(json_line("what", order, "answers", array_of(compliance.answers(), write), "waited_for", waited_for));
+    console.out(json_line("what", order, "answers", array_of(obedience.answers, write), "waited_for", waited_for));
   }
-  if (compliance.done_by_somebody() && waited_for.empty()) {
+  if (obedience.done_by_somebody() && waited_for.empty()) {
     return Exit::ok();  // of those who were meant; others say that they were not
   }
   if (!waited_for.empty()) {
-    refusals.push_back("it is written, but not obeyed yet by " + hosts_text(compliance.waited_for_texts()) +
-                       "; within ten minutes they still carry it out");
+    refusals.push_back(not_obeyed_text(obedience) + "; within ten minutes they still carry it out");
   }
   return refusals.empty() ? Exit::failure("no host runs that could carry it out") : Exit(kExitFailure, refusals);
 }
@@ -408,7 +417,7 @@ constexpr OrderRow kDrain{.wish = Wish::drain,
                           .local = find_local,
                           .end = end_of_drain,
                           .named = named_for_drain,
-                          .undone = [](const Compliance& compliance) { return compliance.answers().empty(); }};
+                          .undone = [](const Obedience& obedience) { return obedience.answers.empty(); }};
 constexpr OrderRow kReload{.wish = Wish::reload,
                            .verb = runtime::ControlVerb::reload,
                            .word = "host",
@@ -416,12 +425,11 @@ constexpr OrderRow kReload{.wish = Wish::reload,
                            .always_waits = true,
                            .end = end_of_reload,
                            .named = named_for_reload};
-constexpr OrderRow kCancelRunning{
-    .wish = Wish::cancel_running,
-    .verb = runtime::ControlVerb::cancel_running,
-    .word = "id",
-    .local = find_at_work_on,
-    .undone = [](const Compliance& compliance) { return !compliance.done_by_somebody(); }};
+constexpr OrderRow kCancelRunning{.wish = Wish::cancel_running,
+                                  .verb = runtime::ControlVerb::cancel_running,
+                                  .word = "id",
+                                  .local = find_at_work_on,
+                                  .undone = [](const Obedience& obedience) { return !obedience.done_by_somebody(); }};
 
 /// The instances of the hosts that are called so; where one is not silent, of those that are not.
 std::vector<std::string> instances_of(const fleet::FleetView& view, const std::string& word) {
@@ -506,11 +514,11 @@ Exit order_far(const OrderRow& row, const std::string& word, const OrderOptions&
   if (options.wait) {
     return wait_until_gone(*session, word, drained, options, console);
   }
-  SLUICE_TRY(compliance, session->follow(std::move(*given)));
-  if (row.undone != nullptr && row.undone(*compliance) && compliance->waited_for().empty()) {
+  SLUICE_TRY(obedience, session->follow(*given));
+  if (row.undone != nullptr && row.undone(*obedience) && obedience->waited_for.empty()) {
     return show_undone(*session, row.wish, word, drained, console);
   }
-  return show_answers(order->text(), *compliance, console);
+  return show_answers(order->text(), *obedience, console);
 }
 
 /// The hosts of this machine that work by the command's host file; none without one. They are reached whether or not
