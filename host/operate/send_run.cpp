@@ -1,7 +1,6 @@
 #include "host/operate/send_run.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <limits>
 #include <span>
@@ -181,16 +180,7 @@ std::optional<SendRun> SendRun::resume(std::string_view token) {
   return SendRun(std::string(token.substr(0, colon)), std::move(*lines), std::move(*unsure), true);
 }
 
-std::string SendRun::id(std::uint64_t line) const {
-  std::array<char, 1 + kLineDigits> digits{'-'};
-  for (std::size_t place = kLineDigits; place > 0; --place, line >>= 4U) {
-    digits[place] = kHexDigits[line & 15U];
-  }
-  std::string id;
-  id.reserve(name_.size() + digits.size());
-  id.append(name_).append(digits.data(), digits.size());
-  return id;
-}
+std::string SendRun::id(std::uint64_t line) const { return name_ + "-" + hex_digits(line, kLineDigits); }
 
 std::string SendRun::token(const LineRanges& missing, const UnsureLines& unsure) const {
   return name_ + ":" + missing.text() + unsure.text();
@@ -259,67 +249,21 @@ BatchCommitter::BatchCommitter(bool keep_going, const SendRun& input, queue::Sen
       clock_(clock),
       listener_(std::move(listener)),
       started_(clock.steady_now()),
-      shown_(started_),
-      thread_([this] { run(); }) {}
-
-BatchCommitter::~BatchCommitter() { finish(false); }
+      shown_(started_) {}
 
 bool BatchCommitter::pass_on(Batch batch) {
-  const MutexLock lock(mutex_);
-  changed_.wait_until(mutex_, SteadyTime::max(), [this]() SLUICE_REQUIRES(mutex_) { return stopped_ || !waiting_; });
-  if (stopped_) {
+  if (!drain()) {
     return false;
   }
-  waiting_ = std::move(batch);
-  changed_.notify_all();
+  thread_ = std::jthread([this, sent = std::move(batch)]() mutable { stopped_ = !commit(std::move(sent)); });
   return true;
 }
 
 bool BatchCommitter::drain() {
-  const MutexLock lock(mutex_);
-  changed_.wait_until(mutex_, SteadyTime::max(),
-                      [this]() SLUICE_REQUIRES(mutex_) { return !sending_ && (stopped_ || !waiting_); });
-  return !stopped_;
-}
-
-void BatchCommitter::finish(bool send_rest) {
-  {
-    const MutexLock lock(mutex_);
-    closed_ = true;
-    if (!send_rest) {
-      waiting_.reset();
-    }
-    changed_.notify_all();
-  }
   if (thread_.joinable()) {
     thread_.join();
   }
-}
-
-void BatchCommitter::run() {
-  while (true) {
-    Batch batch;
-    {
-      const MutexLock lock(mutex_);
-      changed_.wait_until(mutex_, SteadyTime::max(),
-                          [this]() SLUICE_REQUIRES(mutex_) { return waiting_.has_value() || closed_; });
-      if (!waiting_) {
-        return;
-      }
-      batch = std::move(*waiting_);
-      waiting_.reset();
-      sending_ = true;
-      changed_.notify_all();
-    }
-    const bool going = commit(std::move(batch));
-    const MutexLock lock(mutex_);
-    sending_ = false;
-    stopped_ = !going;
-    changed_.notify_all();
-    if (stopped_) {
-      return;
-    }
-  }
+  return !stopped_;
 }
 
 bool BatchCommitter::commit(Batch batch) {

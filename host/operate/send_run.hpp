@@ -18,7 +18,6 @@
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
-#include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/sender.hpp"
@@ -133,8 +132,7 @@ struct MessageTemplate {
 /// messages their ids, prints the id of each once it is durable, in their order, and remembers every line that was not
 /// stored. A message that is there already, by its id, is one that an earlier try has stored.
 ///
-/// Everything here is for one caller's thread. The listener hears from the committer's own until `drain` or `finish`
-/// has returned.
+/// Everything here is for one caller's thread. The listener hears from the committer's own until `drain` has returned.
 class BatchCommitter : boost::noncopyable {
  public:
   struct Refusal {
@@ -161,18 +159,14 @@ class BatchCommitter : boost::noncopyable {
 
   /// `keep_going`: a refused line is named and passed over; otherwise its batch is the last. The references outlive it.
   BatchCommitter(bool keep_going, const SendRun& input, queue::Sender& sender, const Clock& clock, Listener listener);
-  /// Waits for the batch that is being sent; one that waits is not sent.
-  ~BatchCommitter();
 
-  /// Hands over a batch; blocks while another one waits, so that at most two are here. False when nothing more is to be
-  /// sent: a line was refused, or nobody reads the ids any more.
+  /// Waits until the batch before is sent, and sends this one meanwhile. False when nothing more is to be sent: a line
+  /// was refused, or nobody reads the ids any more.
   bool pass_on(Batch batch);
   /// Waits until everything is sent; false as above.
   bool drain();
-  /// Ends it; what waits is sent before, or thrown away.
-  void finish(bool send_rest);
 
-  // Once `finish` has returned.
+  // Once `drain` has returned.
 
   std::uint64_t sent() const { return sent_; }
   /// Of those, how many an earlier try had stored.
@@ -190,7 +184,6 @@ class BatchCommitter : boost::noncopyable {
   std::vector<std::string> stopped_by() const;
 
  private:
-  void run();
   bool commit(Batch batch);
   /// What became of its messages. Those that may have been stored before are looked for, the others are new.
   std::vector<queue::SendResult> send(std::vector<queue::NewMessage> messages, const std::vector<std::uint64_t>& lines);
@@ -210,7 +203,7 @@ class BatchCommitter : boost::noncopyable {
   const Clock& clock_;
   const Listener listener_;
 
-  // Touched only by the thread, while it runs.
+  // Touched only by the thread that sends, while it runs.
   std::string ids_;
   std::uint64_t sent_ = 0;
   std::uint64_t existing_ = 0;
@@ -224,13 +217,7 @@ class BatchCommitter : boost::noncopyable {
   const SteadyTime started_;
   SteadyTime shown_;
 
-  Mutex mutex_;
-  Condition changed_;
-  // Guarded by mutex_.
-  std::optional<Batch> waiting_ SLUICE_GUARDED_BY(mutex_);
-  bool sending_ SLUICE_GUARDED_BY(mutex_) = false;
-  bool closed_ SLUICE_GUARDED_BY(mutex_) = false;   ///< nothing comes any more
-  bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;  ///< nothing is sent any more
+  bool stopped_ = false;  ///< nothing is sent any more
 
   std::jthread thread_;  // last: it uses all of the above
 };

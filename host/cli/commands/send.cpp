@@ -82,9 +82,9 @@ class BulkSender {
     // What stood before a bad line is good, and is sent; what an interruption finds unsent stays unsent.
     const bool interrupted = interrupt.raised();
     if (!interrupted && !batch_.empty()) {
-      pass_on();
+      hand_over();
     }
-    committer_.finish(!interrupted);
+    committer_.drain();
     return finish(last, failure, interrupted);
   }
 
@@ -95,12 +95,12 @@ class BulkSender {
   LineReader::Status read(LineReader& reader, const InterruptFlag& interrupt) {
     LineReader::Status status = LineReader::Status::line;
     while (status == LineReader::Status::line && !interrupt.raised()) {
-      if (full() && !pass_on()) {
+      if (full() && !pass_on(interrupt)) {
         break;
       }
       if (!reader.ready(kLinePause)) {
         // Before it waits for input it must know that there is still something to wait for.
-        if ((!batch_.empty() && !pass_on()) || !committer_.drain()) {
+        if ((!batch_.empty() && !pass_on(interrupt)) || !committer_.drain()) {
           break;
         }
       }
@@ -149,8 +149,10 @@ class BulkSender {
     return batch_.messages.size() + batch_.refusals.size() >= batch_size_ || batch_bytes_ >= kBatchBytes;
   }
 
-  /// Hands the batch over; false when that ends the command.
-  bool pass_on() {
+  /// Hands the batch over once the one before is sent; false when that, or an interruption, ends the command.
+  bool pass_on(const InterruptFlag& interrupt) { return committer_.drain() && !interrupt.raised() && hand_over(); }
+
+  bool hand_over() {
     batch_bytes_ = 0;
     batch_.last_line = line_;
     const std::size_t count = batch_.messages.size();
