@@ -45,26 +45,16 @@ namespace {
 struct Chapter {
   std::int64_t number = 0;
   std::vector<AuditEntry> entries;
-
-  std::string text() const {
-    NoticeWriter line;
-    line.put("chapter", number);
-    std::size_t room = std::string::npos;
-    line.raw("entries", write_fitting(entries, Keep::last, room).text);
-    return std::move(line).finish();
-  }
 };
 
+template <Described<Chapter> Record, typename Visit>
+void describe(Record& chapter, Visit visit) {
+  visit("chapter", chapter.number);
+  visit("entries", chapter.entries);
+}
+
 Result<Chapter> read_chapter(const std::string& text) {
-  Chapter chapter;
-  if (!text.empty()) {
-    SLUICE_PASS_ON(read_object(text, "the audit", [&chapter](JsonReader& json, const std::string& name) {
-      return name == "chapter"   ? read_into(json, chapter.number)
-             : name == "entries" ? read_into(json, chapter.entries)
-                                 : json.skip();
-    }));
-  }
-  return chapter;
+  return text.empty() ? Chapter() : read_described<Chapter>(text, "the audit");
 }
 
 std::string key_of(std::int64_t chapter) { return std::to_string(chapter % kChapters); }
@@ -147,10 +137,10 @@ Result<void> note_deed(NoticeBoard& board, AuditEntry deed, Deadline deadline) {
     const Chapter newest = read ? *read : Chapter();
     Chapter chapter = newest;
     add(deed, chapter.entries);
-    std::string revised = chapter.text();
+    std::string revised = write_described(chapter);
     if (revised.size() > kChapterBytes && !text.empty()) {
       SLUICE_PASS_ON(keep(board, newest, text, deadline));
-      revised = Chapter{newest.number + 1, {deed}}.text();
+      revised = write_described(Chapter{newest.number + 1, {deed}});
     }
     return revised == text ? std::optional<std::string>() : std::optional(std::move(revised));
   };

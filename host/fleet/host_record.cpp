@@ -85,8 +85,9 @@ void describe(Record& answer, Visit visit) {
   visit("text", answer.text);
 }
 
+/// All but what depends on the room that is left.
 template <Described<HostRecord> Record, typename Visit>
-void describe(Record& record, Visit visit) {
+void describe_itself(Record& record, Visit visit) {
   visit("instance", record.instance);
   visit("name", record.name);
   visit("pid", record.pid);
@@ -108,6 +109,11 @@ void describe(Record& record, Visit visit) {
   visit("detailed", record.detailed);
   visit("spent_in_ms", record.spent_in);
   visit("attribute", record.attribute);
+}
+
+template <Described<HostRecord> Record, typename Visit>
+void describe(Record& record, Visit visit) {
+  describe_itself(record, visit);
   visit("jobs_left_out", record.jobs_left_out);
   visit("jobs", record.jobs);
   visit("answers", record.answers);
@@ -134,14 +140,7 @@ std::string write_record(const HostRecord& record, std::size_t most_bytes) {
   // What the brackets, names and counts of the lists take.
   constexpr std::size_t kFrame = 128;
   NoticeWriter line;
-  describe(record, [&line](std::string_view name, const auto& member) {
-    // All but what depends on the room that is left.
-    if constexpr (requires { line.put(name, member); }) {
-      if (name != "jobs_left_out") {
-        line.put(name, member);
-      }
-    }
-  });
+  describe_itself(record, [&line](std::string_view name, const auto& member) { line.put(name, member); });
   std::size_t room = most_bytes - std::min(most_bytes, line.size() + kFrame);
 
   const FittingArray jobs = write_fitting(record.jobs, Keep::first, room);

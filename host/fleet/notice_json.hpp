@@ -33,6 +33,9 @@ class NoticeWriter {
   template <typename Word>
   requires std::is_enum_v<Word>
   void put(std::string_view name, Word value) { put(name, to_string(value)); }
+  /// Records, each as an object of what `describe` tells of it.
+  template <typename Record>
+  void put(std::string_view name, const std::vector<Record>& all);
   /// JSON as it is.
   void raw(std::string_view name, std::string_view json);
 
@@ -53,6 +56,16 @@ std::string write_described(const Record& record) {
   NoticeWriter line;
   describe(record, [&line](std::string_view name, const auto& member) { line.put(name, member); });
   return std::move(line).finish();
+}
+
+template <typename Record>
+void NoticeWriter::put(std::string_view name, const std::vector<Record>& all) {
+  json_.key(name);
+  json_.begin_array();
+  for (const Record& record : all) {
+    json_.word(write_described(record));
+  }
+  json_.end_array();
 }
 
 enum class Keep { first, last };
@@ -100,6 +113,9 @@ bool read_into(JsonReader& json, Number& out) {
 bool read_into(JsonReader& json, Duration& out);
 bool read_into(JsonReader& json, WallTime& out);
 bool read_into(JsonReader& json, std::optional<WallTime>& out);
+/// An array of records.
+template <typename Record>
+bool read_into(JsonReader& json, std::vector<Record>& all);
 /// One of these words, in the order of their enumeration; passes over others.
 template <typename Word, std::size_t count>
 bool read_word(JsonReader& json, const std::array<std::string_view, count>& words, Word& word) {
@@ -152,7 +168,6 @@ bool read_described_member(JsonReader& json, const std::string& name, Record& re
   return known ? fine : json.skip();
 }
 
-/// An array of records.
 template <typename Record>
 bool read_into(JsonReader& json, std::vector<Record>& all) {
   return read_elements(json, [&] {

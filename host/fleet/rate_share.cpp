@@ -40,23 +40,16 @@ struct Book {
   std::vector<RatePart> parts;
 };
 
-/// Nothing of what nobody can read: its hosts write again.
-Book read_book(const std::string& text) {
-  Book book;
-  const auto read = read_object(text, "the shares of a rate", [&book](JsonReader& json, const std::string& name) {
-    return name == "used_at" ? read_into(json, book.used_at)
-           : name == "parts" ? read_into(json, book.parts)
-                             : json.skip();
-  });
-  return read ? book : Book();
+template <Described<Book> Record, typename Visit>
+void describe(Record& book, Visit visit) {
+  visit("used_at", book.used_at);
+  visit("parts", book.parts);
 }
 
-std::string write_book(const Book& book) {
-  NoticeWriter line;
-  line.put("used_at", book.used_at);
-  std::size_t room = std::string::npos;
-  line.raw("parts", write_fitting(book.parts, Keep::first, room).text);
-  return std::move(line).finish();
+/// Nothing of what nobody can read: its hosts write again.
+Book read_book(const std::string& text) {
+  const auto book = read_described<Book>(text, "the shares of a rate");
+  return book ? *book : Book();
 }
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -134,7 +127,7 @@ std::string RateShare::revise(const std::string& text, const Use& use, WallTime 
   lease_.credit = 0;
   const bool settled = rate + 1 / kScale >= due && now - began_ > 2 * pace_.renew;
   due_ = now + (settled && (!use.short_of || rate >= due) ? pace_.renew : pace_.renew / 4);
-  return write_book(book);
+  return write_described(book);
 }
 
 void RateShare::posted(SteadyTime asked) {
@@ -145,7 +138,7 @@ void RateShare::posted(SteadyTime asked) {
 std::string RateShare::without_this_host(const std::string& text) const {
   Book book = read_book(text);
   std::erase_if(book.parts, [this](const RatePart& part) { return part.host == host_; });
-  return write_book(book);
+  return write_described(book);
 }
 
 }  // namespace sluice::fleet

@@ -103,10 +103,9 @@ std::string write_steering(const Steering& steering) {
   if (steering.directives.empty() && !steering.watched_until) {
     return {};
   }
-  std::size_t room = std::string::npos;
   NoticeWriter line;
   line.put("watched_until", steering.watched_until);
-  line.raw("directives", write_fitting(steering.directives, Keep::first, room).text);
+  line.put("directives", steering.directives);
   return std::move(line).finish();
 }
 
