@@ -72,7 +72,7 @@ void describe(Record& spent, Visit visit) {
   describe(spent.usage, visit);
 }
 
-template <Described<ValueRecord> Record, typename Visit>
+template <Described<cost::TopValues::Named> Record, typename Visit>
 void describe(Record& value, Visit visit) {
   visit("value", value.value);
   describe(value.usage, visit);

@@ -4,7 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "host/cost/prices.hpp"
+#include "host/cost/cost_book.hpp"
 
 namespace sluice::fleet {
 
@@ -76,12 +76,6 @@ struct SpentRecord {
   cost::Usage usage;
 };
 
-/// What messages with one value of an attribute have used on one host. A value.
-struct ValueRecord {
-  std::string value;
-  cost::Usage usage;
-};
-
 /// What a host says to a directive, once it has seen it. A value.
 struct Answer {
   std::string directive;  ///< its id
@@ -112,10 +106,10 @@ struct HostRecord {
   std::vector<JobRecord> jobs;
   std::uint32_t jobs_left_out = 0;  ///< for which there was no room
   std::vector<Answer> answers;
-  Duration spent_in{};              ///< how much of the last hour `spent` covers
-  std::vector<SpentRecord> spent;   ///< where anything was used
-  std::string attribute;            ///< by which costs are told apart; empty: by none
-  std::vector<ValueRecord> values;  ///< since the host's start, the dearest first
+  Duration spent_in{};                         ///< how much of the last hour `spent` covers
+  std::vector<SpentRecord> spent;              ///< where anything was used
+  std::string attribute;                       ///< by which costs are told apart; empty: by none
+  std::vector<cost::TopValues::Named> values;  ///< since the host's start, the dearest first
   std::uint32_t running_total = 0;
   bool detailed = false;               ///< somebody looks, so that `running` was filled
   std::vector<RunningRecord> running;  ///< longest first; fewer than running_total where there was no room

@@ -71,7 +71,7 @@ void describe(const Priced<CostSummary::Row>& priced, Fields& fields) {
   fields.cell(figures("A MONTH"), priced.prices.text(row.per_hour * cost::kHoursPerMonth));
 }
 
-void describe(const Priced<fleet::ValueRecord>& value, Fields& fields) {
+void describe(const Priced<cost::TopValues::Named>& value, Fields& fields) {
   fields.text("value", names("VALUE", kLeastName), value.part.value);
   describe_usage(value.part.usage, value.prices, "SINCE START", fields);
 }
@@ -150,7 +150,7 @@ CostSummary summarize_costs(const fleet::FleetView& view, const std::string& que
       }
     }
     summary.attribute = summary.attribute.empty() ? host.attribute : summary.attribute;
-    for (const fleet::ValueRecord& value : host.values) {
+    for (const cost::TopValues::Named& value : host.values) {
       if (host.attribute == summary.attribute) {
         values[value.value] += value.usage;
       }

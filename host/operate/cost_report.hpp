@@ -23,11 +23,11 @@ struct CostSummary {
 
   std::vector<Row> rows;  ///< by queue, the dearest job first
   std::string attribute;
-  std::vector<fleet::ValueRecord> values;  ///< since the start of the hosts that tell of them, the dearest first
-  std::uint32_t hosts = 0;                 ///< that tell
-  std::uint32_t silent = 0;                ///< that tell nothing any more, and have not said that they have ended
-  Duration covered{};                      ///< of the last hour, by the host that covers most
-  Duration shortest{};                     ///< by the one that covers least
+  std::vector<cost::TopValues::Named> values;  ///< since the start of the hosts that tell of them, the dearest first
+  std::uint32_t hosts = 0;                     ///< that tell
+  std::uint32_t silent = 0;                    ///< that tell nothing any more, and have not said that they have ended
+  Duration covered{};                          ///< of the last hour, by the host that covers most
+  Duration shortest{};                         ///< by the one that covers least
 
   cost::Usage total() const;
   double per_hour() const;
@@ -53,7 +53,7 @@ std::vector<Priced<Part>> priced(const std::vector<Part>& parts, const cost::Pri
 }
 
 void describe(const Priced<CostSummary::Row>& row, Fields& fields);
-void describe(const Priced<fleet::ValueRecord>& value, Fields& fields);
+void describe(const Priced<cost::TopValues::Named>& value, Fields& fields);
 void describe(const Priced<cost::LayoutCost>& layout, Fields& fields);
 /// The sums, rows and values, for programs alone.
 void describe(const Priced<CostSummary>& costs, Fields& fields);

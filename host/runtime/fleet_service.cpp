@@ -44,11 +44,8 @@ void add_costs(const cost::CostView& view, fleet::HostRecord& record) {
     record.spent_in = view.covered;
     record.attribute = view.attribute;
   }
-  for (const cost::TopValues::Named& named : view.values.values) {
-    if (record.values.size() < kMostValues) {
-      record.values.push_back({named.value, named.usage});
-    }
-  }
+  record.values = view.values.values;
+  record.values.resize(std::min(record.values.size(), kMostValues));
 }
 
 fleet::RunningRecord record_of(const config::JobConfig& job, const work::RunningHandler& handler, SteadyTime now,
