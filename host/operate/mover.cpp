@@ -33,6 +33,38 @@ Change removal(const std::string& id, std::int64_t version) {
   return {.id = id, .action = ChangeAction::remove, .version = version};
 }
 
+/// A message that a move has taken, with the time at which it would be seen by itself in the place of the one by which
+/// it is hidden; nothing where that is over.
+StoredMessage before_it_was_taken(const StoredMessage& taken, WallTime now) {
+  StoredMessage before = taken;
+  const WallTime sent_at = taken.message.sent_at;
+  WallTime due = *taken.invisible_until - kAway;
+  if (due + kSlack >= kForGood) {
+    due = kForGood;
+  } else if (!taken.received_at && due - sent_at <= kSlack && sent_at - due <= kSlack) {
+    due = sent_at;
+  }
+  before.invisible_until = due > now ? std::optional(due) : std::nullopt;
+  return before;
+}
+
+/// The change that makes it seen again as it was, at its own time.
+Change showing(const StoredMessage& as_it_was, std::int64_t version, WallTime now) {
+  Change change{.id = as_it_was.message.id, .action = ChangeAction::set_visibility, .version = version};
+  if (!as_it_was.invisible_until || *as_it_was.invisible_until <= now) {
+    return change;
+  }
+  if (*as_it_was.invisible_until >= kForGood) {
+    change.after = Duration::max();
+    return change;
+  }
+  change.after = *as_it_was.invisible_until - now;
+  if (sent_for_later(as_it_was)) {
+    change.action = ChangeAction::delay;
+  }
+  return change;
+}
+
 bool is_unknown(const Error& error) { return error.code() == ErrorCode::unknown_outcome; }
 
 /// The same message, whatever was edited of it.
@@ -84,35 +116,6 @@ bool same_millisecond(WallTime one, WallTime other) {
 WallTime moving_until(const queue::StoredMessage& found, WallTime now) {
   const WallTime due = std::max(found.invisible_until.value_or(now), now);
   return std::min(due, kForGood) + kAway;
-}
-
-queue::StoredMessage before_it_was_taken(const queue::StoredMessage& taken, WallTime now) {
-  queue::StoredMessage before = taken;
-  const WallTime sent_at = taken.message.sent_at;
-  WallTime due = *taken.invisible_until - kAway;
-  if (due + kSlack >= kForGood) {
-    due = kForGood;
-  } else if (!taken.received_at && due - sent_at <= kSlack && sent_at - due <= kSlack) {
-    due = sent_at;
-  }
-  before.invisible_until = due > now ? std::optional(due) : std::nullopt;
-  return before;
-}
-
-queue::Change showing(const queue::StoredMessage& as_it_was, std::int64_t version, WallTime now) {
-  queue::Change change{.id = as_it_was.message.id, .action = queue::ChangeAction::set_visibility, .version = version};
-  if (!as_it_was.invisible_until || *as_it_was.invisible_until <= now) {
-    return change;
-  }
-  if (*as_it_was.invisible_until >= kForGood) {
-    change.after = Duration::max();
-    return change;
-  }
-  change.after = *as_it_was.invisible_until - now;
-  if (sent_for_later(as_it_was)) {
-    change.action = queue::ChangeAction::delay;
-  }
-  return change;
 }
 
 void MoveBatch::add(StoredMessage record, bool taken) {
@@ -418,10 +421,6 @@ void MoveBatch::keep_order(const Parcel& stays) {
   }
 }
 
-Change MoveBatch::showing_copy(const StoredMessage& copy, WallTime now) {
-  return showing(before_it_was_taken(copy, now), copy.version, now);
-}
-
 /// What the notice says.
 struct MoveNotice::Text {
   std::string from_place;
@@ -499,15 +498,11 @@ Result<void> MoveNotice::post(bool at_work, Deadline deadline) {
                : posted.error();
   }
   version_ = *posted;
-  ours_ = true;
   told_at_ = began;
   return {};
 }
 
 Result<void> MoveNotice::keep(Deadline deadline) {
-  if (!ours_) {
-    return {};
-  }
   const Duration since = clock_.steady_now() - told_at_;
   if (since < kEvery) {
     return {};
@@ -521,16 +516,7 @@ Result<void> MoveNotice::keep(Deadline deadline) {
 }
 
 Result<void> MoveNotice::leave(bool nothing_taken, Deadline deadline) {
-  if (!ours_) {
-    return {};
-  }
-  ours_ = false;
-  if (nothing_taken) {
-    return board_.take_down(kTopic, key(), version_, deadline);
-  }
-  auto posted = post(false, deadline);
-  ours_ = false;
-  return posted;
+  return nothing_taken ? board_.take_down(kTopic, key(), version_, deadline) : post(false, deadline);
 }
 
 Mover::Mover(MoveEnds ends, const Clock& clock, MoveNotice* notice, MovePlan plan)
@@ -617,11 +603,11 @@ Mover::Step Mover::show_left(Deadline deadline) {
       return failed(there.error());
     }
     if (!there || !same_millisecond(there->created_at, copy.created_at)) {
-      changes.push_back(MoveBatch::showing_copy(copy, now));
+      changes.push_back(showing(before_it_was_taken(copy, now), copy.version, now));
       ++shown;
     } else if (!is_moving(*there)) {
       // Somebody has brought it back into the source, which has it then.
-      changes.push_back({.id = copy.message.id, .action = queue::ChangeAction::remove, .version = copy.version});
+      changes.push_back(removal(copy.message.id, copy.version));
     }
   }
   if (!changes.empty()) {

@@ -47,11 +47,6 @@ bool same_millisecond(WallTime one, WallTime other);
 
 /// Until when a move hides a message that is found so, in the source or as the copy of what lies there.
 WallTime moving_until(const queue::StoredMessage& found, WallTime now);
-/// A message that a move has taken, with the time at which it would be seen by itself in the place of the one by which
-/// it is hidden; nothing where that is over.
-queue::StoredMessage before_it_was_taken(const queue::StoredMessage& taken, WallTime now);
-/// The change that makes it seen again as it was, at its own time.
-queue::Change showing(const queue::StoredMessage& as_it_was, std::int64_t version, WallTime now);
 
 /// The two queues of a move, and the boards by whose clocks their records are dated. All outlive whoever has this.
 struct MoveEnds {
@@ -104,8 +99,6 @@ class MoveBatch {
   Result<bool> step(Deadline deadline);
   /// What became of them, once.
   std::vector<Outcome> take_outcomes();
-  /// A message that is as hidden in the target as a run before left it, and no longer in the source.
-  static queue::Change showing_copy(const queue::StoredMessage& copy, WallTime now);
 
  private:
   enum class Stage { found, unsure, taken, put, removed, withdrawn, returned, ended };
@@ -181,6 +174,8 @@ class MoveNotice {
   /// ErrorCode::conflict where the queue is being moved elsewhere, or somebody is at this very move; others of the
   /// board.
   Result<Entry> enter(Deadline deadline);
+  // Once it is ours.
+
   /// Tells that the mover lives, when it is time to. ErrorCode::conflict when somebody else has the move by now.
   Result<void> keep(Deadline deadline);
   SteadyTime tells_next() const { return told_at_ + kEvery; }
@@ -200,7 +195,6 @@ class MoveNotice {
   const MoverName self_;
   const Ended ended_;
   std::int64_t version_ = 0;
-  bool ours_ = false;
   SteadyTime told_at_{};
   std::optional<std::int64_t> seen_version_;  ///< of another mover's notice
   SteadyTime seen_since_{};
@@ -258,12 +252,7 @@ class Mover {
     Error error;
   };
   struct Step {
-    enum class State {
-      more,      ///< call again
-      wait,      ///< call again at `until`: the rate limit, or there is nothing to do but to look again later
-      finished,  ///< there is nothing left to carry
-      failed,    ///< see `error`; calling again tries again
-    };
+    using State = BulkRun::Step::State;  ///< it also waits where there is nothing to do but to look again later
     State state = State::more;
     SteadyTime until{};
     Error error{};
