@@ -88,34 +88,45 @@ void AuditedOperator::begin(Deed deed) {
             .who = who_,
             .what = std::move(deed.what),
             .queue = name_,
+            .to = std::move(deed.to),
             .filter = std::move(deed.filter),
             .reason = std::move(deed.reason),
             .state = fleet::DeedState::begun};
+}
+
+Result<void> AuditedOperator::open_boards() {
+  for (const std::string& queue : {name_, entry_.to}) {
+    if (!queue.empty()) {
+      SLUICE_TRY(opened, queues_.open_board(queue));
+      boards_.push_back(std::move(*opened));
+    }
+  }
+  return {};
+}
+
+Result<void> AuditedOperator::write_line(Deadline deadline) {
+  for (const auto& board : boards_) {
+    const auto written = fleet::note_deed(*board, entry_, deadline);
+    const bool lost = !written && (written.error().code() == ErrorCode::unknown_outcome ||
+                                   written.error().code() == ErrorCode::timeout);
+    may_be_noted_ = may_be_noted_ || written || lost;
+    SLUICE_PASS_ON(written);
+  }
+  return {};
 }
 
 Result<void> AuditedOperator::note_begun(Deadline deadline) {
   if (noted_) {
     return {};
   }
-  if (!board_) {
-    auto opened = queues_.open_board(name_);
-    if (!opened && opened.error().code() == ErrorCode::invalid) {
-      return {};  // An outbox of a host whose own queues lie in tables has no board.
-    }
-    if (!opened) {
-      return unnoted(opened.error());
-    }
-    board_ = std::move(*opened);
+  if (const auto opened = boards_.empty() ? open_boards() : Result<void>(); !opened) {
+    // An outbox of a host whose own queues lie in tables has no board.
+    return opened.error().code() == ErrorCode::invalid ? Result<void>() : unnoted(opened.error());
   }
-  entry_.at = board_->now();
-  const auto begun = fleet::note_deed(*board_, entry_, deadline);
+  entry_.at = boards_.front()->now();
+  const auto begun = write_line(deadline);
   noted_ = begun.has_value();
-  if (noted_) {
-    return {};
-  }
-  const ErrorCode why = begun.error().code();
-  may_be_noted_ = may_be_noted_ || why == ErrorCode::unknown_outcome || why == ErrorCode::timeout;
-  return unnoted(begun.error());
+  return noted_ ? Result<void>() : unnoted(begun.error());
 }
 
 Result<void> AuditedOperator::finish(const DeedCount& count, const std::string& stopped_by, Deadline deadline) {
@@ -128,12 +139,12 @@ Result<void> AuditedOperator::finish(const DeedCount& count, const std::string& 
 
 Result<void> AuditedOperator::close_line(const DeedCount& count, const std::string& stopped_by, Deadline deadline) {
   entry_.state = stopped_by.empty() ? fleet::DeedState::done : fleet::DeedState::stopped;
-  entry_.ended_at = board_->now();
+  entry_.ended_at = boards_.front()->now();
   entry_.changed = count.changed;
   entry_.skipped = count.skipped;
   entry_.failed = count.failed;
   entry_.stopped_by = stopped_by;
-  return fleet::note_deed(*board_, entry_, deadline);
+  return write_line(deadline);
 }
 
 Result<void> AuditedOperator::enter(const std::string& what, bool& alone, Deadline deadline) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/random.hpp"
 #include "host/fleet/audit.hpp"
@@ -15,6 +16,7 @@ struct Deed {
   std::string what;      ///< "purge queue orders"
   std::string filter{};  ///< which of them, as it was typed
   std::string reason{};
+  std::string to{};  ///< of a move: the other queue, whose board shows it too
 };
 
 /// What came of it. A value.
@@ -60,6 +62,9 @@ class AuditedOperator final : public queue::Operator {
   /// Notes that the deed which is under way is begun, or else one by itself, which is `alone` and is to be ended.
   Result<void> enter(const std::string& what, bool& alone, Deadline deadline);
   void leave(bool alone, const DeedCount& count, Deadline deadline);
+  Result<void> open_boards();
+  /// Writes the line as it stands, on every board.
+  Result<void> write_line(Deadline deadline);
   Result<void> close_line(const DeedCount& count, const std::string& stopped_by, Deadline deadline);
 
   const std::unique_ptr<queue::Operator> queue_;
@@ -68,7 +73,7 @@ class AuditedOperator final : public queue::Operator {
   const std::string who_;
   Random& random_;
 
-  std::unique_ptr<queue::NoticeBoard> board_;  // from the first change on
+  std::vector<std::unique_ptr<queue::NoticeBoard>> boards_;  // from the first change on
   bool under_way_ = false;
   bool noted_ = false;         ///< the line stands there
   bool may_be_noted_ = false;  ///< or may, where the answer was lost

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/text/visible.hpp"
-#include "base/uuid.hpp"
 #include "host/cli/commands/bulk.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/views/output.hpp"
@@ -404,52 +403,40 @@ OrExit<bool> enter(operate::MoveNotice& notice, QueueSession& session, Console& 
 
 Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& console) {
   operate::MovePlan& plan = order.plan;
+  SLUICE_TRY(audited, session.checked(operate::AuditedOperator::open(session.queues(), plan.pair.from, this_operator(),
+                                                                     session.random()),
+                                      plan.pair.from));
   operate::MoveNotice notice(*sides.from.board, session.clock(), plan.pair, this_process(), has_ended);
   SLUICE_TRY(found, enter(notice, session, console));
   if (*found) {
     console.note("going on with a move that was broken off");
   }
   plan.resumed = plan.resumed || *found;
-  fleet::AuditEntry entry{.id = make_uuid(session.random()),
-                          .at = sides.from.board->now(),
-                          .who = this_operator(),
-                          .what = "move queue " + plan.pair.from + " to " + plan.pair.target(),
-                          .queue = plan.pair.from,
-                          .to = plan.pair.to,
-                          .reason = order.reason,
-                          .state = fleet::DeedState::begun};
-  // On the boards of both: who looks at one of the queues alone finds it too.
-  const auto note = [&]() -> Result<void> {
-    const auto here = fleet::note_deed(*sides.from.board, entry, session.deadline());
-    const auto there = fleet::note_deed(*sides.to.board, entry, session.deadline());
-    return here ? there : here;
-  };
-  if (const auto noted = note(); !noted) {
-    entry.state = fleet::DeedState::stopped;
-    entry.stopped_by = "nothing was moved, for the audit could not be written";
-    static_cast<void>(note());
-    static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
-    return Exit::failure("the audit: " + session.place().explained(noted.error(), plan.pair.from));
-  }
-  // Where hosts own the queue's shards they hand them over, and get them back at the end.
-  auto ownership = session.queues().take_ownership(plan.pair.from, plan.resumed ? kBothHalves : plan.halves);
+  (*audited)->begin({.what = "move queue " + plan.pair.from + " to " + plan.pair.target(),
+                     .reason = order.reason,
+                     .to = plan.pair.to});
   const auto note_end = [&](const operate::MoveCount& count, const std::string& stopped_by) {
-    entry.state = stopped_by.empty() ? fleet::DeedState::done : fleet::DeedState::stopped;
-    entry.ended_at = sides.from.board->now();
-    entry.changed = count.carried;
-    entry.failed = count.refused;
-    entry.stopped_by = stopped_by;
-    if (const auto noted = note(); !noted) {
+    const auto noted =
+        (*audited)->finish({.changed = count.carried, .failed = count.refused}, stopped_by, session.deadline());
+    if (!noted) {
       QueueSession::warn(open_deed(session.place().explained(noted.error(), plan.pair.from)));
     }
   };
-  if (!ownership) {
-    const std::string why = session.place().explained(ownership.error(), plan.pair.from);
+  const auto end_before = [&](const Error& error) {
+    const std::string why = session.place().explained(error, plan.pair.from);
     note_end({}, why);
     static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
     return Exit::failure(why);
+  };
+  if (const auto noted = (*audited)->note_begun(session.deadline()); !noted) {
+    return end_before(noted.error());
   }
-  queue::Operator& from = *ownership ? (*ownership)->oper() : *sides.from.oper;
+  // Where hosts own the queue's shards they hand them over, and get them back at the end.
+  auto ownership = session.queues().take_ownership(plan.pair.from, plan.resumed ? kBothHalves : plan.halves);
+  if (!ownership) {
+    return end_before(ownership.error());
+  }
+  queue::Operator& from = *ownership ? (*ownership)->oper() : **audited;
   operate::Mover mover({from, *sides.to.oper, *sides.from.board, *sides.to.board, ownership->get()}, session.clock(),
                        &notice, plan);
   MoveRun run(mover, order, session, console);
