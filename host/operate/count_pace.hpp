@@ -13,8 +13,8 @@ namespace sluice::operate {
 /// How fast a count grows or shrinks, from looks at it. A value.
 class CountPace {
  public:
-  /// Looks are kept for so long, and at least two of them; there is no pace before they are `shortest` apart.
-  explicit CountPace(Duration window, Duration shortest = Duration::zero()) : window_(window), shortest_(shortest) {}
+  /// Looks are kept for so long, and at least two of them.
+  explicit CountPace(Duration window) : window_(window) {}
 
   /// `at`: since whenever all looks have it; one that is not later than the last is passed over.
   void add(Duration at, std::uint64_t count) {
@@ -28,23 +28,20 @@ class CountPace {
     }
   }
 
-  /// Zero before there are any looks.
-  std::uint64_t last() const { return looks_.empty() ? 0 : looks_.back().second; }
-  /// What the pace is taken over.
-  Duration span() const { return looks_.empty() ? Duration::zero() : looks_.back().first - looks_.front().first; }
-
   /// Negative where it shrinks; nothing before there are two looks.
   std::optional<double> per_second() const {
-    if (looks_.size() < 2 || span() < shortest_) {
+    if (looks_.size() < 2) {
       return std::nullopt;
     }
-    const double change = static_cast<double>(last()) - static_cast<double>(looks_.front().second);
-    return change / std::chrono::duration<double>(span()).count();
+    const auto& [since, before] = looks_.front();
+    const auto& [at, last] = looks_.back();
+    return (static_cast<double>(last) - static_cast<double>(before)) /
+           std::chrono::duration<double>(at - since).count();
   }
   /// When it is zero at that pace; nothing where it does not shrink, or in a year at the earliest.
   std::optional<Duration> empty_in() const {
     constexpr double kLongest = 365.0 * 24 * 3600;
-    const double left = static_cast<double>(last());
+    const double left = looks_.empty() ? 0 : static_cast<double>(looks_.back().second);
     const double pace = per_second().value_or(0);
     return pace < 0 && left > 0 && left <= kLongest * -pace
                ? std::optional(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(left / -pace)))
@@ -53,7 +50,6 @@ class CountPace {
 
  private:
   Duration window_;
-  Duration shortest_;
   std::deque<std::pair<Duration, std::uint64_t>> looks_;
 };
 

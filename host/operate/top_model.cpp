@@ -37,10 +37,10 @@ double weight(const TopQueue& queue, TopOrder order) {
   const QueueCount count = queue.count.value_or(QueueCount{});
   const auto oldest = queue.oldest.value_or(Duration(-1)).count();
   const std::array<double, kTopOrders> weights{0,
-                                               static_cast<double>(count.ready),
-                                               static_cast<double>(count.in_flight),
-                                               static_cast<double>(count.delayed),
-                                               static_cast<double>(count.dead),
+                                               static_cast<double>(count.standard.ready),
+                                               static_cast<double>(count.standard.in_flight),
+                                               static_cast<double>(count.standard.delayed),
+                                               static_cast<double>(count.dead.total()),
                                                static_cast<double>(oldest),
                                                queue.in.value_or(-1),
                                                queue.out.value_or(-1),
@@ -91,15 +91,9 @@ Result<QueueCount> QueueCounter::step(Deadline deadline) {
   SLUICE_PASS_ON(look(queue::Half::standard, standard_, deadline));
   SLUICE_PASS_ON(look(queue::Half::dlq, dead_, deadline));
   const queue::QueueStats& standard = standard_.told();
-  const bool whole = standard_.last_whole.has_value() && !standard.at_least;
-  return QueueCount{.ready = standard.ready,
-                    .in_flight = standard.in_flight,
-                    .delayed = standard.delayed,
-                    .dead = dead_.told().total(),
-                    .whole = whole,
-                    .dead_whole = dead_.last_whole.has_value() && !dead_.told().at_least,
-                    .oldest_ready = standard.oldest_ready,
-                    .counted_at = whole ? standard_.whole_at : clock_.wall_now()};
+  return QueueCount{.standard = standard,
+                    .dead = dead_.told(),
+                    .counted_at = standard.at_least ? clock_.wall_now() : standard_.whole_at};
 }
 
 Result<void> QueueCounter::look(queue::Half half, Sweep& sweep, Deadline deadline) {
@@ -120,7 +114,7 @@ Result<void> QueueCounter::look(queue::Half half, Sweep& sweep, Deadline deadlin
              operator_->list({.half = half, .limit = kPage, .cursor = sweep.cursor, .content = false}, deadline));
   const bool head = sweep.cursor.empty();
   if (head) {
-    sweep.under_way = {};
+    sweep.under_way = {.at_least = true};
   }
   const WallTime now = clock_.wall_now();
   for (const queue::StoredMessage& record : found->messages) {
@@ -131,6 +125,7 @@ Result<void> QueueCounter::look(queue::Half half, Sweep& sweep, Deadline deadlin
   }
   sweep.cursor = std::move(found->next);
   if (sweep.cursor.empty()) {
+    sweep.under_way.at_least = false;
     sweep.last_whole = sweep.under_way;
     sweep.whole_at = now;
     sweep.again = method_ == Method::as_told ? clock_.steady_now() + kUntoldAgain : SteadyTime::min();
@@ -141,17 +136,18 @@ Result<void> QueueCounter::look(queue::Half half, Sweep& sweep, Deadline deadlin
 void describe(const TopQueue& queue, Fields& fields) {
   const QueueCount count = queue.count.value_or(QueueCount{});
   const char* const unknown = queue.trouble.empty() ? "..." : "?";
-  const auto number = [&](std::string_view key, std::string_view title, std::uint64_t value, bool whole) {
+  const auto number = [&](std::string_view key, std::string_view title, std::uint64_t value,
+                          const queue::QueueStats& half) {
     fields.member(key, queue.count ? std::optional(value) : std::nullopt);
-    fields.cell(figures(title, title == "DELAYED" ? 2 : 0), {queue.count ? count_text(value, whole) : unknown,
+    fields.cell(figures(title, title == "DELAYED" ? 2 : 0), {queue.count ? count_text(value, !half.at_least) : unknown,
                                                              title == "DLQ" && value > 0 ? Colour::red : Colour::none});
   };
   fields.text("queue", names("QUEUE", 16), queue.name);
-  number("ready", "READY", count.ready, count.whole);
-  number("in_flight", "IN FLIGHT", count.in_flight, count.whole);
-  number("delayed", "DELAYED", count.delayed, count.whole);
-  number("dlq", "DLQ", count.dead, count.dead_whole);
-  fields.member("counted_whole", queue.count && count.whole && count.dead_whole);
+  number("ready", "READY", count.standard.ready, count.standard);
+  number("in_flight", "IN FLIGHT", count.standard.in_flight, count.standard);
+  number("delayed", "DELAYED", count.standard.delayed, count.standard);
+  number("dlq", "DLQ", count.dead.total(), count.dead);
+  fields.member("counted_whole", queue.count && !count.standard.at_least && !count.dead.at_least);
   fields.seconds("oldest_ready_seconds", kNowhere, queue.oldest);
   fields.cell(figures("OLDEST"), queue.oldest ? short_duration(*queue.oldest) : "-");
   fields.cell(figures("IN/S", 1), queue.in ? rate_text(*queue.in) : "-");
@@ -217,11 +213,10 @@ void TopModel::see(const std::string& queue, const QueueCount& count, WallTime n
   known.queue.name = queue;
   known.queue.count = count;
   known.queue.trouble.clear();
-  known.queue.oldest = count.oldest_ready
-                           ? std::optional(std::max(Duration(now - *count.oldest_ready), Duration::zero()))
-                           : std::nullopt;
-  if (count.whole) {
-    known.pace.add(count.counted_at.time_since_epoch(), count.total());
+  const auto& oldest = count.standard.oldest_ready;
+  known.queue.oldest = oldest ? std::optional(std::max(Duration(now - *oldest), Duration::zero())) : std::nullopt;
+  if (!count.standard.at_least) {
+    known.pace.add(count.counted_at.time_since_epoch(), count.standard.total());
   }
   const auto grown = known.pace.per_second();
   known.queue.in = grown ? std::optional(std::max(0.0, *grown + known.queue.out.value_or(0))) : std::nullopt;

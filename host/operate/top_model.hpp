@@ -17,18 +17,12 @@
 
 namespace sluice::operate {
 
-/// How many messages a queue holds, as far as they have been counted. A value.
+/// How many messages a queue holds, as far as they have been counted: at least so many while that is under way. A
+/// value.
 struct QueueCount {
-  std::uint64_t ready = 0;
-  std::uint64_t in_flight = 0;
-  std::uint64_t delayed = 0;
-  std::uint64_t dead = 0;
-  bool whole = true;       ///< false: at least so many, as the count is under way
-  bool dead_whole = true;  ///< the same of the dead letters
-  std::optional<WallTime> oldest_ready;
+  queue::QueueStats standard;
+  queue::QueueStats dead;
   WallTime counted_at{};  ///< when the standard half was counted
-
-  std::uint64_t total() const { return ready + in_flight + delayed; }
 };
 
 /// Counts a queue a piece at a time, so that each look costs a bounded number of reads however long the queue is: the
@@ -151,7 +145,7 @@ class TopModel {
   struct Known {
     TopQueue queue;
     /// Of whole counts: a burst is seen for ten seconds.
-    CountPace pace{std::chrono::seconds(10), std::chrono::milliseconds(900)};
+    CountPace pace{std::chrono::seconds(10)};
   };
 
   std::optional<TopWish> press_command(char character);

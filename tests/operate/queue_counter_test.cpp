@@ -67,8 +67,8 @@ TEST(QueueCounter, AsksAStoreThatKeepsCount) {
   QueueCounter counter = rig.counter(Method::at_once);
   const auto count = counter.step(Deadline::never());
   ASSERT_TRUE(count);
-  EXPECT_EQ(count->ready, 3U);
-  EXPECT_TRUE(count->whole);
+  EXPECT_EQ(count->standard.ready, 3U);
+  EXPECT_FALSE(count->standard.at_least);
   EXPECT_EQ(rig.stats, 2U) << "once for each half";
   EXPECT_EQ(rig.lists, 0U);
 }
@@ -78,23 +78,23 @@ TEST(QueueCounter, TellsWhatOwnersTellAndCountsWhereNobodyDoes) {
   rig.send(3);
   QueueCounter counter = rig.counter(Method::as_told);
   auto count = counter.step(Deadline::never());
-  EXPECT_EQ(count->ready, 3U);
+  EXPECT_EQ(count->standard.ready, 3U);
   EXPECT_EQ(rig.lists, 2U) << "nobody tells";
   rig.clock.advance(std::chrono::seconds(9));
-  EXPECT_EQ(counter.step(Deadline::never())->ready, 3U);
+  EXPECT_EQ(counter.step(Deadline::never())->standard.ready, 3U);
   EXPECT_EQ(rig.lists, 2U) << "a screen that looks each second would read such queues without end";
   rig.clock.advance(std::chrono::seconds(1));
-  EXPECT_EQ(counter.step(Deadline::never())->ready, 3U);
+  EXPECT_EQ(counter.step(Deadline::never())->standard.ready, 3U);
   EXPECT_EQ(std::exchange(rig.lists, 2U), 4U);
   rig.clock.advance(std::chrono::seconds(10));
   rig.told = queue::QueueStats{.in_flight = 3, .age = std::chrono::seconds(2), .at_least = true};
   count = counter.step(Deadline::never());
-  EXPECT_EQ(count->in_flight, 3U) << "no record tells of it";
-  EXPECT_EQ(count->ready, 0U);
-  EXPECT_FALSE(count->whole);
+  EXPECT_EQ(count->standard.in_flight, 3U) << "no record tells of it";
+  EXPECT_EQ(count->standard.ready, 0U);
+  EXPECT_TRUE(count->standard.at_least);
   rig.told->at_least = false;
   count = counter.step(Deadline::never());
-  EXPECT_TRUE(count->whole);
+  EXPECT_FALSE(count->standard.at_least);
   EXPECT_EQ(count->counted_at, rig.clock.wall_now() - std::chrono::seconds(2));
   EXPECT_EQ(rig.lists, 2U);
 }
@@ -105,24 +105,25 @@ TEST(QueueCounter, CountsALongQueueAPageALook) {
   QueueCounter counter = rig.counter(Method::by_pages);
   auto count = counter.step(Deadline::never());
   ASSERT_TRUE(count);
-  EXPECT_EQ(count->ready, QueueCounter::kPage);
-  EXPECT_FALSE(count->whole) << "at least so many";
-  EXPECT_TRUE(count->dead_whole);
-  EXPECT_TRUE(count->oldest_ready);
+  EXPECT_EQ(count->standard.ready, QueueCounter::kPage);
+  EXPECT_TRUE(count->standard.at_least) << "at least so many";
+  EXPECT_FALSE(count->dead.at_least);
+  EXPECT_TRUE(count->standard.oldest_ready);
   EXPECT_EQ(rig.lists, 2U) << "a look is two requests";
   count = counter.step(Deadline::never());
-  EXPECT_EQ(count->ready, 2 * QueueCounter::kPage);
-  EXPECT_FALSE(count->whole);
+  EXPECT_EQ(count->standard.ready, 2 * QueueCounter::kPage);
+  EXPECT_TRUE(count->standard.at_least);
   count = counter.step(Deadline::never());
-  EXPECT_EQ(count->ready, 2 * QueueCounter::kPage + 500);
-  EXPECT_TRUE(count->whole);
+  EXPECT_EQ(count->standard.ready, 2 * QueueCounter::kPage + 500);
+  EXPECT_FALSE(count->standard.at_least);
   rig.send(1);
   count = counter.step(Deadline::never());
-  EXPECT_EQ(count->ready, 2 * QueueCounter::kPage + 500) << "the last whole count stands while the next is under way";
-  EXPECT_TRUE(count->whole);
+  EXPECT_EQ(count->standard.ready, 2 * QueueCounter::kPage + 500)
+      << "the last whole count stands while the next is under way";
+  EXPECT_FALSE(count->standard.at_least);
   counter.step(Deadline::never());
   count = counter.step(Deadline::never());
-  EXPECT_EQ(count->ready, 2 * QueueCounter::kPage + 501);
+  EXPECT_EQ(count->standard.ready, 2 * QueueCounter::kPage + 501);
   EXPECT_EQ(rig.lists, 12U);
   EXPECT_EQ(rig.widest, QueueCounter::kPage);
 }
@@ -130,9 +131,9 @@ TEST(QueueCounter, CountsALongQueueAPageALook) {
 TEST(QueueCounter, CountsAShortQueueAnewWithEachLook) {
   Rig rig;
   QueueCounter counter = rig.counter(Method::by_pages);
-  EXPECT_EQ(counter.step(Deadline::never())->total(), 0U);
+  EXPECT_EQ(counter.step(Deadline::never())->standard.total(), 0U);
   rig.send(2);
-  EXPECT_EQ(counter.step(Deadline::never())->ready, 2U);
+  EXPECT_EQ(counter.step(Deadline::never())->standard.ready, 2U);
 }
 
 TEST(QueueCounter, GoesOnWhereItWasAfterAFailure) {
@@ -144,8 +145,8 @@ TEST(QueueCounter, GoesOnWhereItWasAfterAFailure) {
   EXPECT_EQ(counter.step(Deadline::never()).error().code(), ErrorCode::unavailable);
   rig.broken = false;
   const auto count = counter.step(Deadline::never());
-  EXPECT_EQ(count->ready, QueueCounter::kPage + 1);
-  EXPECT_TRUE(count->whole);
+  EXPECT_EQ(count->standard.ready, QueueCounter::kPage + 1);
+  EXPECT_FALSE(count->standard.at_least);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ using Kind = TopKey::Kind;
 
 QueueCount count_of(std::uint64_t ready, WallTime at = kNoon) {
   QueueCount count;
-  count.ready = ready;
+  count.standard.ready = ready;
   count.counted_at = at;
   return count;
 }
@@ -167,9 +167,9 @@ TEST(TopModel, WhatIsNotKnownYetIsNoZero) {
 TEST(TopModel, TakesNoRateFromACountUnderWay) {
   TopModel model({"mails"});
   QueueCount partial = count_of(1000, kNoon);
-  partial.whole = false;
+  partial.standard.at_least = true;
   model.see("mails", partial, kNoon);
-  partial.ready = 2000;
+  partial.standard.ready = 2000;
   partial.counted_at += std::chrono::seconds(2);
   model.see("mails", partial, kNoon);
   EXPECT_FALSE(model.queues()[0].in);
@@ -206,7 +206,7 @@ TEST(TopModel, AQueueInTroubleKeepsItsLastFigures) {
   TopModel model = three_queues();
   model.see_trouble("orders", "the file is locked");
   EXPECT_THAT(model.queues()[0].trouble, HasSubstr("locked"));
-  EXPECT_EQ(model.queues()[0].count->ready, 70U);
+  EXPECT_EQ(model.queues()[0].count->standard.ready, 70U);
   model.see("orders", count_of(71), kNoon);
   EXPECT_EQ(model.queues()[0].trouble, "");
 }

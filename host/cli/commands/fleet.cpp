@@ -110,8 +110,8 @@ std::string nothing_at_work(FleetSession& session, const fleet::FleetView& view)
   for (const std::string& queue : session.queue_names()) {
     auto counter = session.queues().open_counter(queue);
     const auto count = counter ? counter->step(deadline) : Result<operate::QueueCount>(counter.error());
-    if (count && count->in_flight > 0) {
-      in_flight += (in_flight.empty() ? "" : ", ") + std::to_string(count->in_flight) + " of queue " + queue;
+    if (count && count->standard.in_flight > 0) {
+      in_flight += (in_flight.empty() ? "" : ", ") + std::to_string(count->standard.in_flight) + " of queue " + queue;
     }
   }
   const std::string quiet = operate::quiet_hosts(view, true);
