@@ -62,8 +62,7 @@ void Exporter::append(std::string& out) {
   while (next_ < page_.size() && out.size() < full && !enough()) {
     // Its memory goes as soon as it is written: a line may be six times as long as its body.
     const queue::StoredMessage record = std::move(page_[next_++]);
-    ++looked_at_;
-    if (!options_.wanted || options_.wanted(record)) {
+    if (options_.filter.matches(record, clock_.wall_now())) {
       append_record_line(out, record);
       ++exported_;
     }
@@ -90,23 +89,17 @@ std::optional<Importer::Refusal> Importer::add(std::uint64_t line, std::string_v
   if (!options_.keep_leases) {
     release(*record);
   }
-  if (ids_.contains(record->message.id)) {
-    second_ = std::move(*record);
-    second_line_ = line;
+  if (!ids_.insert(record->message.id).second) {
+    ++counts_.existing;  // an export of a living queue may tell of one twice
     return std::nullopt;
   }
-  take(line, std::move(*record));
+  bytes_ += payload_bytes(*record);
+  batch_.push_back(std::move(*record));
+  lines_.push_back(line);
   return std::nullopt;
 }
 
-bool Importer::full() const { return second_ || batch_.size() >= kBatchRecords || bytes_ >= kBatchBytes; }
-
-void Importer::take(std::uint64_t line, queue::StoredMessage record) {
-  bytes_ += payload_bytes(record);
-  ids_.insert(record.message.id);
-  batch_.push_back(std::move(record));
-  lines_.push_back(line);
-}
+bool Importer::full() const { return batch_.size() >= kBatchRecords || bytes_ >= kBatchBytes; }
 
 void Importer::release(queue::StoredMessage& record) const {
   if (record.state(clock_.wall_now()) == queue::MessageState::in_flight) {
@@ -117,24 +110,18 @@ void Importer::release(queue::StoredMessage& record) const {
 
 Result<std::vector<Importer::Refusal>> Importer::flush(Deadline deadline) {
   std::vector<Refusal> refusals;
-  do {
-    std::optional<Error> failed;
-    for (int tries = 0; tries < kTries && !batch_.empty(); ++tries) {
-      failed = write_once(refusals, deadline);
-      if (failed && failed->code() != ErrorCode::unknown_outcome) {
-        break;
-      }
+  std::optional<Error> failed;
+  for (int tries = 0; tries < kTries && !batch_.empty(); ++tries) {
+    failed = write_once(refusals, deadline);
+    if (failed && failed->code() != ErrorCode::unknown_outcome) {
+      break;
     }
-    if (failed && !batch_.empty()) {
-      return std::move(*failed);
-    }
-    ids_.clear();
-    bytes_ = 0;
-    if (second_) {
-      take(second_line_, std::move(*second_));
-      second_.reset();
-    }
-  } while (!batch_.empty());
+  }
+  if (failed && !batch_.empty()) {
+    return std::move(*failed);
+  }
+  ids_.clear();
+  bytes_ = 0;
   return refusals;
 }
 

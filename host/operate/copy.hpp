@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
+#include "host/operate/filter.hpp"
 #include "host/queue/operator.hpp"
 #include "host/queue/stored_message.hpp"
 
@@ -25,14 +25,15 @@ namespace sluice::operate {
 class Exporter {
  public:
   struct Options {
-    std::vector<queue::Half> halves;                          ///< in this order
-    std::function<bool(const queue::StoredMessage&)> wanted;  ///< empty: all
-    std::uint64_t limit = 0;                                  ///< most lines; 0: no limit
-    bool consistent = false;                                  ///< as ListRequest's
+    std::vector<queue::Half> halves;  ///< in this order
+    Filter filter{};
+    std::uint64_t limit = 0;  ///< most lines; 0: no limit
+    bool consistent = false;  ///< as ListRequest's
   };
 
-  /// `queue` must outlive it.
-  Exporter(queue::Operator& queue, Options options) : queue_(queue), options_(std::move(options)) {}
+  /// The references must outlive it.
+  Exporter(queue::Operator& queue, const Clock& clock, Options options)
+      : queue_(queue), clock_(clock), options_(std::move(options)) {}
 
   /// Appends some lines to `out`: of a page as much as kStepBytes hold, at least one record. False: that was the end.
   Result<bool> step(std::string& out, Deadline deadline);
@@ -40,7 +41,6 @@ class Exporter {
   static constexpr std::size_t kStepBytes = 1024UL * 1024;
 
   std::uint64_t exported() const { return exported_; }
-  std::uint64_t looked_at() const { return looked_at_; }
 
  private:
   Result<void> list(Deadline deadline);
@@ -49,6 +49,7 @@ class Exporter {
   bool enough() const { return options_.limit != 0 && exported_ >= options_.limit; }
 
   queue::Operator& queue_;
+  const Clock& clock_;
   const Options options_;
   std::size_t half_ = 0;
   std::string cursor_;
@@ -56,7 +57,6 @@ class Exporter {
   std::vector<queue::StoredMessage> page_;
   std::size_t next_ = 0;  // in page_
   std::uint64_t exported_ = 0;
-  std::uint64_t looked_at_ = 0;
 };
 
 /// Reads a queue from lines, and writes the records in batches. A step function, in the memory of
@@ -98,7 +98,6 @@ class Importer {
   std::uint64_t unwritten_line() const { return lines_.empty() ? 0 : lines_.front(); }
 
  private:
-  void take(std::uint64_t line, queue::StoredMessage record);
   std::optional<Error> write_once(std::vector<Refusal>& refusals, Deadline deadline);
   void release(queue::StoredMessage& record) const;
 
@@ -108,9 +107,6 @@ class Importer {
   std::vector<queue::StoredMessage> batch_;
   std::vector<std::uint64_t> lines_;  ///< where each record of the batch stood
   std::unordered_set<std::string> ids_;
-  /// A record whose id is in the batch already: it waits for the next one.
-  std::optional<queue::StoredMessage> second_;
-  std::uint64_t second_line_ = 0;
   std::size_t bytes_ = 0;
   Counts counts_;
 };

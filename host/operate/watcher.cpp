@@ -151,15 +151,14 @@ Result<Snapshot> take_look(queue::Operator& queue, const LookRequest& request, c
     // What arrives in the dead-letter half is behind all that lies there; in the other one the head is where things
     // happen.
     const bool newest = half == Half::dlq;
-    queue::ListRequest list{.half = half, .limit = 0, .cursor = {}, .content = request.content, .native = false};
-    list.newest_first = newest;
+    queue::ListRequest list{.half = half, .content = request.filter.reads_content(), .newest_first = newest};
     std::size_t left = request.limit;
     WallTime edge{};
     do {
       list.limit = std::min(left, kPageSize);
       SLUICE_TRY(page, queue.list(list, deadline));
       for (queue::StoredMessage& record : page->messages) {
-        const bool wanted = !request.wanted || request.wanted(record);
+        const bool wanted = request.filter.matches(record, look.taken_at);
         const queue::MessageState state = record.state(look.taken_at);
         std::string().swap(record.message.body);  // an assignment would keep its memory
         std::string().swap(record.message.checkpoint);

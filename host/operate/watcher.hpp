@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
+#include "host/operate/filter.hpp"
 #include "host/queue/operator.hpp"
 
 /// What happens in a queue, told from looks at it.
@@ -76,9 +76,8 @@ class Watcher {
 
 struct LookRequest {
   std::vector<queue::Half> halves;
-  std::size_t limit = 1000;                                 ///< most records of each half
-  std::function<bool(const queue::StoredMessage&)> wanted;  ///< whether to tell of a record; empty: of all
-  bool content = false;                                     ///< true: `wanted` looks at bodies and attributes
+  std::size_t limit = 1000;  ///< most records of each half
+  Filter filter{};           ///< of what is told
 };
 
 /// Takes a look. A record that moves between the halves meanwhile is kept as it was seen last.

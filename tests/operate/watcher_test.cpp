@@ -65,7 +65,7 @@ class WatcherTest : public testing::Test {
   test::FakeRandom random_;
   test::SimQueues sim_{clock_, random_};
   test::Desk desk_{sim_};
-  LookRequest request_{.halves = {Half::standard, Half::dlq}, .limit = 1000, .wanted = {}};
+  LookRequest request_{.halves = {Half::standard, Half::dlq}, .limit = 1000};
   Watcher watcher_;
 };
 
@@ -81,7 +81,7 @@ TEST_F(WatcherTest, KeepsNoContentInMemory) {
   message.id = "A";
   message.body = std::string(100'000, 'x');
   ASSERT_EQ(desk_.send("orders", {&message, 1}, soon()).front().status, queue::SendStatus::sent);
-  request_.content = true;
+  request_.filter = *Filter::parse("exists(data)");
   const auto found = take_look(desk_.oper("orders"), request_, clock_, soon());
   ASSERT_TRUE(found);
   ASSERT_EQ(found->records.size(), 1U);
@@ -244,7 +244,7 @@ TEST_F(WatcherTest, SeesADeadLetterBehindManyOldOnes) {
 }
 
 TEST_F(WatcherTest, TellsOnlyOfWhatIsWanted) {
-  request_.wanted = [](const queue::StoredMessage& record) { return record.message.id != "B"; };
+  request_.filter = *Filter::parse("id != 'B'");
   send("A");
   send("B");
   EXPECT_THAT(look(), ElementsAre("arrived A"));
@@ -266,11 +266,8 @@ TEST_F(WatcherTest, AFailedLookIsAnErrorAndForgetsNothing) {
 
 TEST_F(WatcherTest, ReadsBodiesOnlyWhenAskedTo) {
   send("A");
-  request_.content = true;
-  bool saw_body = false;
-  request_.wanted = [&](const queue::StoredMessage& record) { return saw_body = record.message.body == "x"; };
-  look();
-  EXPECT_TRUE(saw_body);
+  request_.filter = *Filter::parse("data = 'x'");
+  EXPECT_THAT(look(), ElementsAre("arrived A"));
 }
 
 }  // namespace

@@ -51,14 +51,11 @@ Exit export_queue(const Arguments& arguments, Console& console) {
   SLUICE_TRY(limit, arguments.count("limit", 0, 1'000'000'000));
   SLUICE_TRY(filter, parse_filter(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
-  operate::Exporter::Options options{
-      .halves = halves_of(arguments), .wanted = {}, .limit = *limit, .consistent = arguments.has("consistent")};
-  if (!filter->empty()) {
-    options.wanted = [&](const queue::StoredMessage& record) {
-      return filter->matches(record, session->clock().wall_now());
-    };
-  }
-  operate::Exporter exporter(session->oper(), std::move(options));
+  operate::Exporter exporter(session->oper(), session->clock(),
+                             {.halves = halves_of(arguments),
+                              .filter = std::move(*filter),
+                              .limit = *limit,
+                              .consistent = arguments.has("consistent")});
   Exit exit = run_export(exporter, *session, console);
   console.end_progress();
   if (const auto cost = session->cost(); cost && console.output_failure() == 0) {
@@ -392,17 +389,11 @@ Exit tail(const Arguments& arguments, Console& console) {
   SLUICE_TRY(limit, arguments.count("limit", 1000, 100'000));
   SLUICE_TRY(filter, parse_filter(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
-  operate::LookRequest request{.halves = {}, .limit = *limit, .wanted = {}};
+  operate::LookRequest request{.halves = {}, .limit = *limit, .filter = std::move(*filter)};
   if (!arguments.has("dlq")) {
     request.halves.push_back(queue::Half::standard);
   }
   request.halves.push_back(queue::Half::dlq);
-  if (!filter->empty()) {
-    request.wanted = [&](const queue::StoredMessage& record) {
-      return filter->matches(record, session->clock().wall_now());
-    };
-    request.content = filter->reads_content();
-  }
   Tail watch(*session, std::move(request), console);
   Exit exit = watch.run(*interval);
   if (const auto cost = session->cost(); cost && exit.code() == kExitOk) {
