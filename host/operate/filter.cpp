@@ -192,6 +192,7 @@ std::optional<std::string> fit_literal(const Field& field, Value& literal) {
 Value value_of(const JsonValue& json) {
   switch (json.kind) {
     case JsonValue::Kind::null:
+    case JsonValue::Kind::nothing:
       return {};
     case JsonValue::Kind::boolean:
       return json.truth;

@@ -3,7 +3,6 @@
 #include <variant>
 
 #include "base/text/json_check.hpp"
-#include "base/text/json_reader.hpp"
 
 namespace sluice::operate {
 
@@ -11,40 +10,33 @@ namespace {
 
 bool read_value(JsonReader& reader, JsonValue& value) {
   using Kind = JsonValue::Kind;
-  switch (reader.peek()) {
-    case JsonReader::Kind::object: {
-      value.kind = Kind::object;
-      std::string_view name;
+  std::string_view text;
+  value.kind = reader.peek();
+  switch (value.kind) {
+    case Kind::object:
       reader.begin_object();
-      while (reader.next_member(name)) {
-        value.keys.emplace_back(name);
+      while (reader.next_member(text)) {
+        value.keys.emplace_back(text);
         read_value(reader, value.items.emplace_back());
       }
       return !reader.failed();
-    }
-    case JsonReader::Kind::array:
-      value.kind = Kind::array;
+    case Kind::array:
       reader.begin_array();
       while (reader.next_element()) {
         read_value(reader, value.items.emplace_back());
       }
       return !reader.failed();
-    case JsonReader::Kind::string:
-      value.kind = Kind::string;
+    case Kind::string:
       return reader.read_string(value.text);
-    case JsonReader::Kind::number: {
-      value.kind = Kind::number;
-      std::string_view text;
-      const bool fine = reader.read_number(text);
+    case Kind::number:
+      reader.read_number(text);
       value.text = text;
-      return fine;
-    }
-    case JsonReader::Kind::boolean:
-      value.kind = Kind::boolean;
+      return !reader.failed();
+    case Kind::boolean:
       return reader.read_bool(value.truth);
-    case JsonReader::Kind::null:
+    case Kind::null:
       return reader.read_null();
-    case JsonReader::Kind::nothing:
+    case Kind::nothing:
       break;
   }
   return reader.skip();
@@ -112,6 +104,7 @@ void write(JsonWriter& json, const JsonValue& value) {
   using Kind = JsonValue::Kind;
   switch (value.kind) {
     case Kind::null:
+    case Kind::nothing:
       return json.null();
     case Kind::boolean:
       return json.value(value.truth);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text/json_reader.hpp"
 #include "base/text/json_writer.hpp"
 #include "host/queue/operator.hpp"
 
@@ -16,7 +17,7 @@ namespace sluice::operate {
 
 /// A JSON document that loses nothing: numbers keep their text, objects their order. A value.
 struct JsonValue {
-  enum class Kind { null, boolean, number, string, array, object };
+  using Kind = JsonReader::Kind;
 
   Kind kind = Kind::null;
   bool truth = false;
