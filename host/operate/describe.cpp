@@ -38,10 +38,9 @@ void Fields::seconds(std::string_view key, const Column& column, std::optional<D
 }
 
 void Fields::time(std::string_view key, const Column& column, WallTime value) {
-  constexpr std::size_t kToTheSecond = std::string_view("2006-01-02T15:04:05").size();
   member(key, value);
   if (row_ != nullptr) {
-    cell(column, format_timestamp(value).substr(0, kToTheSecond) + "Z");
+    cell(column, to_the_second(value));
   }
 }
 
@@ -52,6 +51,10 @@ void Fields::cell(const Column& column, Cell cell) {
 }
 
 void Fields::span(const Column& column, Duration value) { cell(column, short_duration(value)); }
+
+std::string to_the_second(WallTime time) {
+  return format_timestamp(time).substr(0, std::string_view("2006-01-02T15:04:05").size()) + "Z";
+}
 
 std::string rate_text(double per_second) {
   if (per_second < 0.05) {

@@ -147,6 +147,8 @@ Row row_of(const Record& record, WallTime now) {
 
 // Figures for people.
 
+/// "2026-01-31T12:00:00Z".
+std::string to_the_second(WallTime time);
 /// A rate a second: "0", "0.4", "12", "1.2k".
 std::string rate_text(double per_second);
 /// A time that something took: "250us", "12ms", "1.50s", "12m"; "-" for none.

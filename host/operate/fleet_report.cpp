@@ -9,7 +9,6 @@
 
 #include "base/text/joined.hpp"
 #include "base/text/utf8.hpp"
-#include "base/timestamp.hpp"
 #include "config/config.hpp"
 
 namespace sluice::operate {
@@ -223,16 +222,14 @@ std::string first_of(const std::vector<std::string>& texts, std::size_t total) {
 
 /// Of a host that does not answer: since when, why, and what it was at.
 std::string silence_text(const fleet::KnownHost& host, WallTime now) {
-  constexpr std::size_t kToTheSecond = std::string_view("2006-01-02T15:04:05").size();
   if (host.record.state == fleet::HostState::ended) {
     return host.record.label() + " has ended and left work behind: " + host.record.left_behind;
   }
   const bool is_known = !host.silence.empty();
   // Of one that lives the crash ledger was read, which tells what is at work now.
   const bool by_ledger = is_known && host.pulse != fleet::Pulse::silent;
-  return host.record.label() + " has not told of itself since " +
-         format_timestamp(now - host.age).substr(0, kToTheSecond) + "Z, " + short_duration(host.age) +
-         " ago: " + (is_known ? host.silence : "it is busy, stopped, cut off or dead") +
+  return host.record.label() + " has not told of itself since " + to_the_second(now - host.age) + ", " +
+         short_duration(host.age) + " ago: " + (is_known ? host.silence : "it is busy, stopped, cut off or dead") +
          (by_ledger ? "; at work by its crash ledger: " : "; at work then: ") +
          handlers_text(host.record.running_total);
 }

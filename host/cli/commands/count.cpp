@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/text/joined.hpp"
-#include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/views/output.hpp"
@@ -261,8 +260,7 @@ class Watch {
 
   /// Tells a screen that stands still from one whose queue does.
   std::string headline(WallTime now, bool colours) const {
-    constexpr std::size_t kToTheSecond = std::string_view("2006-01-02T15:04:05").size();
-    const std::string text = format_timestamp(now).substr(0, kToTheSecond) + "Z, every " + every_ + "; Ctrl-C ends";
+    const std::string text = operate::to_the_second(now) + ", every " + every_ + "; Ctrl-C ends";
     return tinted(text, Colour::dim, colours) + "\n\n";
   }
 

@@ -343,7 +343,7 @@ class DevCompanion final : public runtime::Companion {
   void ended(const AttemptEnd& end) override {
     const std::string remark = ending_remark(end);
     std::string text =
-        tinted(outcome_name(end), colour_of(end.ending), screen_.colours()) + " in " + took_text(end.took);
+        tinted(outcome_name(end), colour_of(end.ending), screen_.colours()) + " in " + time_text(end.took);
     text += end.attempt > 1 || end.ending == Ending::retried ? ", attempt " + std::to_string(end.attempt) : "";
     text += remark.empty() ? "" : ", " + remark;
     text += end.reason.empty() ? "" : ": " + visible(end.reason);

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/shell_word.hpp"
-#include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/queue_session.hpp"
@@ -154,13 +153,13 @@ std::string holder_text(const MessageAtHosts& message, WallTime now) {
            quiet;
   }
   const fleet::RunningRecord& handler = message.holder->handler;
-  const auto to_the_second = [](WallTime time) { return format_timestamp(time).substr(0, 19) + "Z"; };
   return "host " + message.holder->host + ", job " + handler.job +
          (handler.handler.empty() ? ""
                                   : ", worker " + std::to_string(handler.worker) + ", handler " + handler.handler) +
          ", attempt " + std::to_string(handler.attempt) +
          (handler.since == WallTime{} ? "" : ", for " + short_duration(now - handler.since)) +
-         (handler.leased_until == WallTime{} ? "" : "; its lease until " + to_the_second(handler.leased_until)) +
+         (handler.leased_until == WallTime{} ? ""
+                                             : "; its lease until " + operate::to_the_second(handler.leased_until)) +
          (message.owner ? ", by " + message.owner->part : "") +
          (message.holder->answers ? "" : "; the host does not answer, `sluice hosts` tells since when");
 }

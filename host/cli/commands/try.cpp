@@ -183,7 +183,7 @@ class TryReport {
 
   /// What becomes of the message, by the job's policy.
   std::string ending_text(const AttemptEnd& end) const {
-    const std::string after = end.delay > Duration::zero() ? " after " + took_text(end.delay) : " at once";
+    const std::string after = end.delay > Duration::zero() ? " after " + time_text(end.delay) : " at once";
     switch (end.ending) {
       case Ending::done:
         return "the message is removed";
@@ -211,7 +211,7 @@ class TryReport {
   void text(const AttemptEnd& end, const DryRun& run, bool settled) {
     std::string text = "\noutcome: " + tinted(outcome_name(end), colour_of(end.ending), console_.output_has_colour());
     text += (end.reason.empty() ? "" : ": " + reason_text(end)) + "\n";
-    text += "took: " + took_text(end.took) + "\n";
+    text += "took: " + time_text(end.took) + "\n";
     text += (settled ? "settled: " : "a host's next step: ") + ending_text(end) + "\n";
     text += transaction_text(run);
     if (!settled && subject_.stored) {

@@ -1,6 +1,5 @@
 #include "host/cli/views/outcome_text.hpp"
 
-#include "base/text/decimal.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/views/output.hpp"
 
@@ -14,22 +13,11 @@ std::string outcome_name(const work::AttemptEnd& end) {
   return std::string(end.outcome ? queue::core::rule_of(end.outcome->status).name : ending_name(end.ending));
 }
 
-std::string took_text(Duration took) {
-  const double seconds = std::chrono::duration<double>(took).count();
-  if (took >= std::chrono::minutes(1)) {
-    return operate::short_duration(took);
-  }
-  if (took < std::chrono::milliseconds(1)) {
-    return fixed_decimal(seconds * 1'000'000, 0) + "us";
-  }
-  return seconds < 1 ? fixed_decimal(seconds * 1000, 1) + "ms" : fixed_decimal(seconds, 2) + "s";
-}
-
 std::string ending_remark(const work::AttemptEnd& end) {
   switch (end.ending) {
     case Ending::retried:
     case Ending::snoozed:
-      return "again in " + took_text(end.delay);
+      return "again in " + time_text(end.delay);
     case Ending::rejected:
       return "dead-lettered";
     case Ending::lost:

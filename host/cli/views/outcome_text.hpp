@@ -13,8 +13,6 @@ namespace sluice::cli {
 std::string_view ending_name(work::Ending ending);
 /// The outcome's name, or where no handler came to one what became of the message.
 std::string outcome_name(const work::AttemptEnd& end);
-/// "250us", "12.3ms", "1.20s", "15m".
-std::string took_text(Duration took);
 /// "again in 3s" of a message that stays, "dead-lettered" of one that does not; empty where the outcome says it all.
 std::string ending_remark(const work::AttemptEnd& end);
 /// Green where it worked, yellow where it is handed out again, red otherwise.
