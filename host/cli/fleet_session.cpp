@@ -88,10 +88,6 @@ void put_ledgers(fleet::FleetView& view, const config::HostConfig& host, const r
   }
 }
 
-bool has(const std::vector<std::string>& words, const std::string& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 }  // namespace
 
 void put_local_records(fleet::FleetView& view, const runtime::LocalHosts& local) {
@@ -145,7 +141,7 @@ OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
   session.fleet_ = std::move(*fleet);
   if (const std::string& named = session.queues_.queue(); !named.empty()) {
     const auto known = check_known(session.queues_.queues(), named, session.deadline());
-    if (known.has_error() && !has(session.names().queues(), named)) {
+    if (known.has_error() && !session.names().queues().contains(named)) {
       return known.error();
     }
   }
@@ -189,7 +185,7 @@ OrExit<fleet::FleetView> FleetSession::hosts_now(Duration patience) {
 operate::KnownNames FleetSession::names() {
   operate::KnownNames names;
   for (const config::JobConfig& job : jobs_) {
-    names.add_job({job.name, work::queue_text(job)});
+    names.add_job(job.name, work::queue_text(job));
   }
   for (const std::string& queue : queue_names_) {
     names.add_queue(queue);

@@ -195,19 +195,6 @@ void describe_counts(const Job& job, Fields& fields) {
   describe_pace(job.pace, fields);
 }
 
-using Words = std::vector<std::string>;
-
-template <typename T>
-void add_once(std::vector<T>& all, T one) {
-  if (std::find(all.begin(), all.end(), one) == all.end()) {
-    all.push_back(std::move(one));
-  }
-}
-
-bool has(const Words& words, const std::string& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 std::string handlers_text(std::size_t count) {
   return count == 0 ? "nothing" : std::to_string(count) + (count == 1 ? " handler" : " handlers");
 }
@@ -239,16 +226,19 @@ bool obeys(const fleet::HostRecord& record) {
   return record.state == fleet::HostState::draining || record.state == fleet::HostState::ended;
 }
 
-/// What a word that is one of `words` means; otherwise, with `known` as those that may have been meant:
+using Words = std::set<std::string>;
+
+/// What a word means that somebody knows; otherwise, with `known` as those that may have been meant:
 /// "there is no job \"maler\"; did you mean \"mailer\"?"
-Result<Directive> directive_for(Wish wish, Target target, const std::string& word, const Words& words,
-                                const Words& known, std::string_view what) {
-  if (has(words, word)) {
+Result<Directive> directive_for(Wish wish, Target target, const std::string& word, bool is_known, const Words& known,
+                                std::string_view what) {
+  if (is_known) {
     return Directive{.wish = wish, .target = target, .name = word};
   }
   constexpr std::size_t kMost = 8;
-  const auto meant = config::nearest(word, known);
-  const Words some(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(std::min(known.size(), kMost)));
+  std::vector<std::string> some(known.begin(), known.end());
+  const auto meant = config::nearest(word, some);
+  some.resize(std::min(some.size(), kMost));
   return Error(ErrorCode::not_found,
                "there is no " + std::string(what) + " \"" + word + "\"" +
                    (meant           ? "; did you mean \"" + *meant + "\"?"
@@ -575,26 +565,22 @@ void keep_queue(const std::string& queue, std::vector<JobSummary>& jobs) {
                 [&queue](const JobSummary& job) { return !queue.empty() && !fleet::draws_from(job.queue, queue); });
 }
 
-void KnownNames::add_queue(const std::string& queue) { add_once(queues_, queue); }
-
-void KnownNames::add_job(NamedJob job) {
-  for (const std::string& queue : fleet::queues_in(job.queue)) {
+void KnownNames::add_job(const std::string& name, const std::string& queues) {
+  for (const std::string& queue : fleet::queues_in(queues)) {
     add_queue(queue);
   }
-  add_once(jobs_, std::move(job));
+  jobs_[name].insert(queues);
 }
 
 void KnownNames::add(const fleet::FleetView& view) {
   for (const fleet::KnownHost& host : view.hosts) {
     // Who has ended is known by its name, and suggested to nobody.
     if (host.pulse != fleet::Pulse::silent || (host.record.state != fleet::HostState::ended && host.silence.empty())) {
-      add_once(labels_, host.record.label());
+      labels_.insert(host.record.label());
     }
-    for (const std::string& word : {host.record.name, host.record.label(), host.record.instance}) {
-      add_once(host_words_, word);
-    }
+    host_words_.insert({host.record.name, host.record.label(), host.record.instance});
     for (const fleet::JobRecord& job : host.record.jobs) {
-      add_job({job.name, job.queue});
+      add_job(job.name, job.queue);
     }
   }
 }
@@ -603,61 +589,56 @@ void KnownNames::add(const fleet::SteeringView& view) {
   for (const fleet::Given& given : view.given) {
     if (given.directive.target == fleet::Target::queue) {
       add_queue(given.directive.name);
-    } else if (given.directive.target == fleet::Target::job && !has(job_names(), given.directive.name)) {
-      jobs_.push_back({given.directive.name, {}});
+    } else if (given.directive.target == fleet::Target::job) {
+      jobs_.try_emplace(given.directive.name, Words{""});
     }
   }
 }
 
 Words KnownNames::job_names() const {
   Words names;
-  for (const NamedJob& job : jobs_) {
-    add_once(names, job.name);
+  for (const auto& [name, queues] : jobs_) {
+    names.insert(name);
   }
   return names;
 }
 
 Result<Directive> KnownNames::queue(Wish wish, const std::string& word) const {
-  return directive_for(wish, Target::queue, word, queues_, queues_, "queue");
+  return directive_for(wish, Target::queue, word, queues_.contains(word), queues_, "queue");
 }
 
 Result<Directive> KnownNames::job(Wish wish, const std::string& word) const {
-  return directive_for(wish, Target::job, word, job_names(), job_names(), "job");
+  return directive_for(wish, Target::job, word, jobs_.contains(word), job_names(), "job");
 }
 
 Result<Directive> KnownNames::thing(Wish wish, const std::string& word) const {
-  Words known = job_names();
-  const bool as_job = has(known, word);
-  const bool as_queue = has(queues_, word);
-  const bool same = std::all_of(jobs_.begin(), jobs_.end(),
-                                [&word](const NamedJob& job) { return (job.name == word) == (job.queue == word); });
+  const bool as_job = jobs_.contains(word);
+  const bool as_queue = queues_.contains(word);
+  const bool same = std::all_of(jobs_.begin(), jobs_.end(), [&word](const auto& job) {
+    return std::all_of(job.second.begin(), job.second.end(),
+                       [&](const std::string& queues) { return (job.first == word) == (queues == word); });
+  });
   if (as_queue && as_job && !same) {
     return Error(ErrorCode::conflict, "\"" + word +
                                           "\" is a job and a queue that is not that job's alone; write --job " + word +
                                           " or --queue " + word);
   }
-  for (const std::string& queue : queues_) {
-    add_once(known, queue);
-  }
-  return directive_for(wish, as_queue ? Target::queue : Target::job, word, known, known, "job or queue");
+  Words known = job_names();
+  known.insert(queues_.begin(), queues_.end());
+  return directive_for(wish, as_queue ? Target::queue : Target::job, word, as_queue || as_job, known, "job or queue");
 }
 
 Result<Directive> KnownNames::host(Wish wish, const std::string& word) const {
   Words known = labels_;
   for (const std::string& label : labels_) {
-    add_once(known, label.substr(0, label.rfind(':')));
+    known.insert(label.substr(0, label.rfind(':')));
   }
-  return directive_for(wish, Target::host, word, host_words_, known, "host");
+  return directive_for(wish, Target::host, word, host_words_.contains(word), known, "host");
 }
 
 std::string KnownNames::queue_of_job(const std::string& name) const {
-  Words found;
-  for (const NamedJob& job : jobs_) {
-    if (job.name == name) {
-      add_once(found, job.queue);
-    }
-  }
-  return found.size() == 1 ? found.front() : std::string();
+  const auto found = jobs_.find(name);
+  return found != jobs_.end() && found->second.size() == 1 ? *found->second.begin() : std::string();
 }
 
 }  // namespace sluice::operate

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -93,28 +95,19 @@ void describe(const HandlerAtWork& at_work, Fields& fields);
 void describe(const fleet::AuditEntry& entry, Fields& fields);
 void describe(const fleet::Given& given, Fields& fields);
 
-/// A job by its name, and where it works.
-struct NamedJob {
-  std::string name;
-  std::string queue;
-
-  friend bool operator==(const NamedJob&, const NamedJob&) = default;
-};
-
 /// What an operator may mean by a name: what the files here say, what hosts tell of themselves, and what is steered
 /// already. A value.
 class KnownNames {
  public:
-  void add_queue(const std::string& queue);
-  void add_job(NamedJob job);
+  void add_queue(const std::string& queue) { queues_.insert(queue); }
+  /// With its queues as its record tells of them.
+  void add_job(const std::string& name, const std::string& queues);
   void add(const fleet::FleetView& view);
   void add(const fleet::SteeringView& view);
 
-  const std::vector<std::string>& queues() const { return queues_; }
-  /// One name may stand for jobs of several queues.
-  const std::vector<NamedJob>& jobs() const { return jobs_; }
+  const std::set<std::string>& queues() const { return queues_; }
   /// Labels, "name:pid".
-  const std::vector<std::string>& hosts() const { return labels_; }
+  const std::set<std::string>& hosts() const { return labels_; }
 
   /// A job or queue. `not_found`, with the name that was probably meant, where there is none; `conflict` for a name
   /// that means both, unless the job is all that works on the queue: then the queue is meant.
@@ -128,12 +121,13 @@ class KnownNames {
   std::string queue_of_job(const std::string& name) const;
 
  private:
-  std::vector<std::string> job_names() const;
+  std::set<std::string> job_names() const;
 
-  std::vector<std::string> queues_;
-  std::vector<NamedJob> jobs_;
-  std::vector<std::string> labels_;
-  std::vector<std::string> host_words_;  ///< names, labels and instances
+  std::set<std::string> queues_;
+  /// One name may stand for jobs of several queues; an empty text where nobody knows which.
+  std::map<std::string, std::set<std::string>> jobs_;
+  std::set<std::string> labels_;
+  std::set<std::string> host_words_;  ///< names, labels and instances
 };
 
 }  // namespace sluice::operate

@@ -18,10 +18,10 @@ using testing::HasSubstr;
 
 KnownNames some_names() {
   KnownNames names;
-  names.add_job({"mailer", "mails"});
-  names.add_job({"orders", "orders"});
-  names.add_job({"audit", "audit"});
-  names.add_job({"copies", "audit"});
+  names.add_job("mailer", "mails");
+  names.add_job("orders", "orders");
+  names.add_job("audit", "audit");
+  names.add_job("copies", "audit");
   names.add_queue("returns");
   return names;
 }
@@ -50,8 +50,8 @@ TEST(KnownNames, AskWhichIsMeantWhereItMakesADifference) {
   EXPECT_EQ(meant(some_names().job(Wish::pause, "audit")), "job audit");
   EXPECT_EQ(meant(some_names().queue(Wish::pause, "audit")), "queue audit");
   KnownNames elsewhere;
-  elsewhere.add_job({"a", "b"});
-  elsewhere.add_job({"b", "c"});
+  elsewhere.add_job("a", "b");
+  elsewhere.add_job("b", "c");
   EXPECT_EQ(elsewhere.thing(Wish::pause, "b").error().code(), ErrorCode::conflict);
 }
 
@@ -59,7 +59,7 @@ TEST(KnownNames, NameTheOneThatWasProbablyMeant) {
   EXPECT_EQ(meant(some_names().thing(Wish::pause, "maler")),
             "there is no job or queue \"maler\"; did you mean \"mailer\"?");
   EXPECT_EQ(meant(some_names().job(Wish::scale, "nothing-like-it")),
-            "there is no job \"nothing-like-it\"; there are mailer, orders, audit, copies");
+            "there is no job \"nothing-like-it\"; there are audit, copies, mailer, orders");
   EXPECT_EQ(meant(KnownNames().queue(Wish::pause, "x")), "there is no queue \"x\"; none is known here");
   EXPECT_EQ(some_names().thing(Wish::pause, "maler").error().code(), ErrorCode::not_found);
 }

@@ -400,9 +400,10 @@ OrExit<Directive> named_for_drain(FleetSession& session, const std::string& word
   const auto names = session.names();
   if (word.empty()) {
     const auto& hosts = names.hosts();
-    return Exit::usage("which host? " + (hosts.empty()       ? std::string("None is known here")
-                                         : hosts.size() == 1 ? "None of this machine answers; there is " + hosts.front()
-                                                             : "There are " + sluice::joined(hosts)));
+    return Exit::usage("which host? " + (hosts.empty() ? std::string("None is known here")
+                                         : hosts.size() == 1
+                                             ? "None of this machine answers; there is " + *hosts.begin()
+                                             : "There are " + sluice::joined(hosts)));
   }
   return names.host(Wish::drain, word);
 }
