@@ -114,33 +114,30 @@ bool is_gone(const Sighting& last, const Snapshot& now) {
 
 std::string_view to_string(EventKind kind) { return kNames.at(static_cast<std::size_t>(kind)); }
 
-std::vector<Event> Watcher::step(Snapshot now) {
+std::vector<Event> events_between(const Snapshot& before, const Snapshot& now) {
   std::vector<Event> events;
-  if (before_) {
-    Story story(events, now.taken_at);
-    for (const auto& [id, found] : now.records) {
-      const auto last = before_->records.find(id);
-      if (last == before_->records.end()) {
-        if (is_new(found, *before_)) {
-          story.entered(found);
-        }
-      } else if (last->second.record.half != found.record.half) {
-        story.moved(found);
-      } else {
-        story.stayed(last->second, found);
+  Story story(events, now.taken_at);
+  for (const auto& [id, found] : now.records) {
+    const auto last = before.records.find(id);
+    if (last == before.records.end()) {
+      if (is_new(found, before)) {
+        story.entered(found);
       }
+    } else if (last->second.record.half != found.record.half) {
+      story.moved(found);
+    } else {
+      story.stayed(last->second, found);
     }
-    for (const auto& [id, last] : before_->records) {
-      if (!now.records.contains(id) && !pushed_out(last, now)) {
-        story.tell(is_gone(last, now) ? EventKind::gone : EventKind::out_of_view, last);
-      }
-    }
-    std::stable_sort(events.begin(), events.end(), [](const Event& left, const Event& right) {
-      const auto order = [](const queue::Message& message) { return std::tie(message.sent_at, message.id); };
-      return order(left.message.record.message) < order(right.message.record.message);
-    });
   }
-  before_ = std::move(now);
+  for (const auto& [id, last] : before.records) {
+    if (!now.records.contains(id) && !pushed_out(last, now)) {
+      story.tell(is_gone(last, now) ? EventKind::gone : EventKind::out_of_view, last);
+    }
+  }
+  std::stable_sort(events.begin(), events.end(), [](const Event& left, const Event& right) {
+    const auto order = [](const queue::Message& message) { return std::tie(message.sent_at, message.id); };
+    return order(left.message.record.message) < order(right.message.record.message);
+  });
   return events;
 }
 

@@ -61,18 +61,9 @@ struct Event {
   Sighting message;    ///< as that look found it; for gone and out_of_view as the one before did
 };
 
-/// Compares each look with the one before. Pure but for that memory; one thread.
-///
-/// What came and went between two looks is not told, nor are several claims of one message between them.
-class Watcher {
- public:
-  /// The first call tells nothing. Events come in the order of their messages' ages, the events of a message in the
-  /// order in which they must have happened.
-  std::vector<Event> step(Snapshot now);
-
- private:
-  std::optional<Snapshot> before_;
-};
+/// What has happened between two looks, in the order of the messages' ages, the events of a message in the order in
+/// which they must have happened. What came and went between them is not told, nor are several claims of one message.
+std::vector<Event> events_between(const Snapshot& before, const Snapshot& now);
 
 struct LookRequest {
   std::vector<queue::Half> halves;

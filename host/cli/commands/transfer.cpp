@@ -353,9 +353,10 @@ class Tail {
     last_trouble_.clear();
     ++looks_;
     tell_limits(*found);
-    for (const Event& event : watcher_.step(std::move(*found))) {
+    for (const Event& event : before_ ? operate::events_between(*before_, *found) : std::vector<Event>()) {
       writer_.add(event);
     }
+    before_ = std::move(*found);
     writer_.flush();
     return std::nullopt;
   }
@@ -377,7 +378,7 @@ class Tail {
   const operate::LookRequest request_;
   Console& console_;
   EventWriter writer_;
-  operate::Watcher watcher_;
+  std::optional<operate::Snapshot> before_;  ///< the look before this one
   std::string last_trouble_;
   bool told_window_ = false;
   std::uint64_t looks_ = 0;
