@@ -423,7 +423,6 @@ void MoveBatch::keep_order(const Parcel& stays) {
 
 /// What the notice says.
 struct MoveNotice::Text {
-  std::string from_place;
   std::string to;
   std::string to_place;
   MoverName mover;
@@ -432,7 +431,6 @@ struct MoveNotice::Text {
   template <typename Record, typename Visit>
   requires std::same_as<std::remove_const_t<Record>, Text>
   friend void describe(Record& text, Visit visit) {
-    visit("from_place", text.from_place);
     visit("to", text.to);
     visit("to_place", text.to_place);
     visit("machine", text.mover.machine);
@@ -480,8 +478,7 @@ Result<MoveNotice::Entry> MoveNotice::enter(Deadline deadline) {
 
 Result<void> MoveNotice::post(bool at_work, Deadline deadline) {
   const SteadyTime began = clock_.steady_now();
-  const Text text{
-      .from_place = pair_.from_place, .to = pair_.to, .to_place = pair_.to_place, .mover = self_, .at_work = at_work};
+  const Text text{.to = pair_.to, .to_place = pair_.to_place, .mover = self_, .at_work = at_work};
   queue::Notice notice{.key = key(), .text = fleet::write_described(text), .version = version_};
   auto posted = board_.post(kTopic, notice, deadline);
   if (!posted && posted.error().code() != ErrorCode::denied) {
