@@ -238,11 +238,10 @@ Exit unopened(const Error& error) {
 }
 
 operate::TableTariff tariff_of(const config::HostConfig& host, const std::string& queue) {
-  using Layout = operate::TableTariff::Layout;
   if (host.outbox(queue) != nullptr || host.store_of(queue).kind != config::StoreKind::dynamodb) {
     return {};
   }
-  return {host.leased(queue) ? Layout::leased : Layout::dynamomq, queue};
+  return {host.queue(queue).layout, queue};
 }
 
 OrExit<QueuePlace> QueuePlace::find(const Arguments& arguments, Queue queue, HostFiles files) {

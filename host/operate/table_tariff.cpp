@@ -29,6 +29,7 @@ std::size_t leased_item_bytes(const queue::StoredMessage& stored, const std::str
   return item_bytes(queue::leased::encode_stored(stored, made.value_or(place)), stored);
 }
 
+using config::Layout;
 using queue::ChangeAction;
 using queue::leased::listed_keys;
 using queue::leased::place_of_made_id;
@@ -91,7 +92,7 @@ cost::Spent TableTariff::leased_change(const queue::StoredMessage& message, Chan
 }
 
 cost::Spent TableTariff::change(const queue::StoredMessage& message, ChangeAction action) const {
-  if (layout_ == Layout::none) {
+  if (!layout_) {
     return {};
   }
   if (layout_ == Layout::leased) {
@@ -103,7 +104,7 @@ cost::Spent TableTariff::change(const queue::StoredMessage& message, ChangeActio
 }
 
 cost::Spent TableTariff::edit(const queue::StoredMessage& message) const {
-  if (layout_ == Layout::none) {
+  if (!layout_) {
     return {};
   }
   const double record = units(bytes(message), kWriteUnit);

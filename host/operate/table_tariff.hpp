@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,16 +19,11 @@ namespace sluice::operate {
 /// price; what was stored under an id of its own has an alias that goes with it. Writes there look at the record first.
 class TableTariff {
  public:
-  enum class Layout {
-    none,  ///< nothing is billed: a file, a database
-    dynamomq,
-    leased,
-  };
-
+  /// Nothing is billed: a file, a database.
   TableTariff() = default;
-  TableTariff(Layout layout, std::string queue) : layout_(layout), queue_(std::move(queue)) {}
+  TableTariff(config::Layout layout, std::string queue) : layout_(layout), queue_(std::move(queue)) {}
 
-  bool billed() const { return layout_ != Layout::none; }
+  bool billed() const { return layout_.has_value(); }
 
   // Of one message that was listed with its content.
 
@@ -46,7 +42,7 @@ class TableTariff {
   cost::Spent leased_change(const queue::StoredMessage& message, queue::ChangeAction action) const;
   cost::Spent leased_look(const queue::StoredMessage& message) const;
 
-  Layout layout_ = Layout::none;
+  std::optional<config::Layout> layout_;
   std::string queue_;
 };
 

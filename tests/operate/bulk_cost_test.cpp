@@ -42,7 +42,7 @@ class BulkCost : public StoreOnEmulator {
   static operate::BulkPlan plan_for(operate::BulkWork work, const queue::QueueAddress& address) {
     operate::BulkPlan plan;
     plan.half = address.half;
-    plan.tariff = {operate::TableTariff::Layout::dynamomq, address.queue};
+    plan.tariff = {config::Layout::dynamomq, address.queue};
     plan.work = std::move(work);
     return plan;
   }

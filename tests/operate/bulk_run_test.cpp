@@ -263,7 +263,7 @@ TEST_F(BulkRunTest, ADryRunChangesNothingAndKnowsTheCost) {
   BulkPlan plan = plan_for(ChangeAction::delay);
   plan.filter = where("data.n < 10");
   plan.dry_run = true;
-  plan.tariff = {TableTariff::Layout::dynamomq, kBulkQueue};
+  plan.tariff = {config::Layout::dynamomq, kBulkQueue};
   BulkRun run(desk_.oper(kBulkQueue), clock_, std::move(plan));
   finish(run);
   EXPECT_EQ(run.count().done, 10U);

@@ -161,7 +161,7 @@ TEST_F(MoverTest, ADryRunWritesNothing) {
   there_.forget_calls();
   MovePlan plan = rig_.plan;
   plan.dry_run = true;
-  plan.from_tariff = plan.to_tariff = {operate::TableTariff::Layout::dynamomq, "orders"};
+  plan.from_tariff = plan.to_tariff = {config::Layout::dynamomq, "orders"};
   Mover mover({from_.oper("orders"), to_.oper("orders2"), rig_.from_board(), rig_.to_board()}, clock_, nullptr, plan);
   ASSERT_EQ(rig_.finish(mover).state, State::finished);
   EXPECT_EQ(mover.count().carried, 2U);

@@ -18,9 +18,9 @@ namespace sluice::operate {
 namespace {
 
 using namespace std::chrono_literals;
+using config::Layout;
 using queue::ChangeAction;
 using queue::Half;
-using Layout = TableTariff::Layout;
 
 bool is_leased(const std::string& queue) { return queue.starts_with("leased"); }
 

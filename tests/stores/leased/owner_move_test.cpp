@@ -271,7 +271,7 @@ TEST(OwnerMoveTest, CostsWhatItsPriceSays) {
   const double before = world.write_units();
   ASSERT_TRUE(mover.finish([] {}));
   const double took = world.write_units() - before;
-  const operate::TableTariff tariff(operate::TableTariff::Layout::leased, kOwnersQueue);
+  const operate::TableTariff tariff(config::Layout::leased, kOwnersQueue);
   cost::Spent planned;
   for (const auto& [id, record] : carried(world)) {
     planned += tariff.carry_out(record);
