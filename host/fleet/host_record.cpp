@@ -126,6 +126,26 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kHostStates{"starting", "running", "draining", "ended"};
 
+enum class Keep { first, last };
+
+/// Takes away the last records, or the first, that do not fit into `room` bytes; how many. `room` shrinks by the
+/// others.
+template <typename Record>
+std::uint32_t fit(std::vector<Record>& all, Keep keep, std::size_t& room) {
+  std::size_t kept = 0;
+  for (; kept < all.size(); ++kept) {
+    const auto& next = keep == Keep::first ? all[kept] : all[all.size() - 1 - kept];
+    const std::size_t bytes = write_described(next).size() + 1;
+    if (bytes > room) {
+      break;
+    }
+    room -= bytes;
+  }
+  const auto gone = static_cast<std::ptrdiff_t>(all.size() - kept);
+  all.erase(keep == Keep::first ? all.end() - gone : all.begin(), keep == Keep::first ? all.end() : all.begin() + gone);
+  return static_cast<std::uint32_t>(gone);
+}
+
 }  // namespace
 
 bool read_into(JsonReader& json, HostState& state) { return read_word(json, kHostStates, state); }
@@ -136,25 +156,18 @@ std::string instance_of(const std::string& name, std::int64_t pid, const std::st
   return name + ":" + std::to_string(pid) + ":" + incarnation.substr(incarnation.rfind('/') + 1);
 }
 
-std::string write_record(const HostRecord& record, std::size_t most_bytes) {
+std::string write_record(HostRecord record, std::size_t most_bytes) {
   // What the brackets, names and counts of the lists take.
   constexpr std::size_t kFrame = 128;
   NoticeWriter line;
   describe_itself(record, [&line](std::string_view name, const auto& member) { line.put(name, member); });
   std::size_t room = most_bytes - std::min(most_bytes, line.size() + kFrame);
-
-  const FittingArray jobs = write_fitting(record.jobs, Keep::first, room);
-  line.put("jobs_left_out", record.jobs.size() - jobs.count + record.jobs_left_out);
-  line.raw("jobs", jobs.text);
-  line.raw("answers", write_fitting(record.answers, Keep::last, room).text);
-  if (!record.spent.empty()) {
-    line.raw("spent", write_fitting(record.spent, Keep::first, room).text);
-  }
-  if (!record.values.empty()) {
-    line.raw("values", write_fitting(record.values, Keep::first, room).text);
-  }
-  line.raw("running", write_fitting(record.running, Keep::first, room).text);
-  return std::move(line).finish();
+  record.jobs_left_out += fit(record.jobs, Keep::first, room);
+  fit(record.answers, Keep::last, room);
+  fit(record.spent, Keep::first, room);
+  fit(record.values, Keep::first, room);
+  fit(record.running, Keep::first, room);
+  return write_described(record);
 }
 
 Result<HostRecord> read_record(std::string_view text) {

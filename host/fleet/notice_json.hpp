@@ -4,7 +4,6 @@
 #include <type_traits>
 
 #include "base/error.hpp"
-#include "base/text/joined.hpp"
 #include "base/text/json_reader.hpp"
 #include "base/text/json_writer.hpp"
 #include "base/text/number.hpp"
@@ -60,39 +59,15 @@ std::string write_described(const Record& record) {
 
 template <typename Record>
 void NoticeWriter::put(std::string_view name, const std::vector<Record>& all) {
+  if (all.empty()) {
+    return;
+  }
   json_.key(name);
   json_.begin_array();
   for (const Record& record : all) {
     json_.word(write_described(record));
   }
   json_.end_array();
-}
-
-enum class Keep { first, last };
-struct FittingArray {
-  std::string text;
-  std::size_t count = 0;
-};
-
-/// An array of records, of which only the first or the last are kept that fit into `room` bytes; `room` shrinks by it.
-template <typename Record>
-FittingArray write_fitting(const std::vector<Record>& all, Keep keep, std::size_t& room) {
-  std::vector<std::string> kept;
-  std::size_t bytes = 1;
-  while (kept.size() < all.size()) {
-    std::string text = write_described(keep == Keep::first ? all[kept.size()] : all[all.size() - 1 - kept.size()]);
-    bytes += text.size() + 1;
-    if (bytes > room) {
-      break;
-    }
-    kept.push_back(std::move(text));
-  }
-  if (keep == Keep::last) {
-    std::reverse(kept.begin(), kept.end());
-  }
-  std::string array = "[" + joined(kept, ",") + "]";
-  room -= std::min(room, array.size());
-  return {std::move(array), kept.size()};
 }
 
 /// What a member's value is read into. Each passes over a value of another kind or out of range: a host of another
