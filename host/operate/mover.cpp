@@ -525,8 +525,8 @@ Mover::Mover(MoveEnds ends, const Clock& clock, MoveNotice* notice, MovePlan pla
       looked_halves_(plan_.resumed ? std::vector<Half>{Half::standard, Half::dlq} : plan_.halves),
       pace_(plan_.rate),
       move_batch_(ends, plan_.pair),
-      recovering_(plan_.resumed),
       resumed_unseen_(plan_.resumed),
+      recover_half_(plan_.resumed ? 0 : 2),
       quiet_since_(clock.steady_now()),
       poll_(kFirstPoll) {
   begin_pass(false);
@@ -547,7 +547,7 @@ Mover::Step Mover::step() {
       return failed(kept.error());
     }
   }
-  if (recovering_) {
+  if (recovering()) {
     return left_.empty() ? recover(deadline()) : show_left(deadline());
   }
   if (!move_batch_.empty()) {
@@ -583,7 +583,6 @@ Mover::Step Mover::recover(Deadline deadline) {
   if (recover_cursor_.empty()) {
     ++recover_half_;
   }
-  recovering_ = recover_half_ < 2 || !left_.empty();
   return {};
 }
 
@@ -592,6 +591,7 @@ Mover::Step Mover::show_left(Deadline deadline) {
   std::vector<queue::Change> changes;
   const std::size_t count = std::min(left_.size(), kLeftBatch);
   std::size_t shown = 0;
+  std::size_t dead = 0;
   const WallTime now = ends_.to_board.now();
   for (std::size_t index = 0; index < count; ++index) {
     const StoredMessage& copy = left_[index];
@@ -602,6 +602,7 @@ Mover::Step Mover::show_left(Deadline deadline) {
     if (!there || !same_millisecond(there->created_at, copy.created_at)) {
       changes.push_back(showing(before_it_was_taken(copy, now), copy.version, now));
       ++shown;
+      dead += copy.half == Half::dlq ? 1 : 0;
     } else if (!is_moving(*there)) {
       // Somebody has brought it back into the source, which has it then.
       changes.push_back(removal(copy.message.id, copy.version));
@@ -616,8 +617,8 @@ Mover::Step Mover::show_left(Deadline deadline) {
   }
   count_.carried += shown;
   count_.resumed += shown;
+  count_.dead_letters += dead;
   left_.erase(left_.begin(), left_.begin() + static_cast<std::ptrdiff_t>(count));
-  recovering_ = recover_half_ < 2 || !left_.empty();
   return {};
 }
 
@@ -751,8 +752,9 @@ void Mover::fill_carriage() {
     if (!plan_.target_has_priorities) {
       record.message.priority = queue::Priority::normal;
     }
+    // What this run has taken itself, without an answer, nobody has left on the way.
+    count_.resumed += taken && !doubtful_.contains(record.message.id) ? 1 : 0;
     move_batch_.add(std::move(record), taken);
-    count_.resumed += taken ? 1 : 0;
     found_.pop_front();
   }
   pace_.took(move_batch_.size(), clock_.steady_now());

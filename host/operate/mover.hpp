@@ -267,11 +267,12 @@ class Mover {
   bool at_rest() const { return move_batch_.empty(); }
   const MoveCount& count() const { return count_; }
   /// Whether anything may be left taken, or hidden in the target, so that another run has to take it up.
-  bool nothing_taken() const { return at_rest() && !recovering_ && doubtful_.empty() && !resumed_unseen_; }
+  bool nothing_taken() const { return at_rest() && !recovering() && doubtful_.empty() && !resumed_unseen_; }
   /// What a dry run has found that the move would cost.
   const cost::Spent& planned_cost() const { return planned_; }
 
  private:
+  bool recovering() const { return recover_half_ < 2 || !left_.empty(); }
   Step recover(Deadline deadline);
   Step show_left(Deadline deadline);
   Step carry(Deadline deadline);
@@ -311,9 +312,8 @@ class Mover {
   std::map<std::string, SteadyTime> recent_;
 
   // Of the look for what an earlier run has left in the target.
-  bool recovering_ = false;
-  bool resumed_unseen_ = false;  ///< the source has not been seen wholly since
-  std::size_t recover_half_ = 0;
+  bool resumed_unseen_ = false;   ///< the source has not been seen wholly since
+  std::size_t recover_half_ = 2;  ///< of the two; 2: they have been looked at
   std::string recover_cursor_;
   std::vector<queue::StoredMessage> left_;
 

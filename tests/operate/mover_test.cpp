@@ -189,6 +189,7 @@ TEST_F(MoverTest, EachWriteWhoseAnswerIsLostIsRecognised) {
         }
         ASSERT_EQ(end.state, State::finished) << end.error.message();
         ASSERT_TRUE(mover.nothing_taken());
+        EXPECT_EQ(mover.count().resumed, 0U) << "no earlier run has left anything";
         ASSERT_TRUE(notice.leave(true, soon()));
         rig_.consume();
         EXPECT_EQ(rig_.handled[id], 1) << id;
@@ -198,6 +199,16 @@ TEST_F(MoverTest, EachWriteWhoseAnswerIsLostIsRecognised) {
       }
     }
   }
+}
+
+TEST_F(MoverTest, ADeadLetterOfWhichAnEarlierRunHasLeftTheCopyCountsAsOne) {
+  send("A");
+  ASSERT_TRUE(from_.dead_letter("orders", "A", {.error = "refused"}, soon()));
+  ASSERT_EQ(rig_.run(3).state, State::more) << "killed when it was taken, put and removed";
+  ASSERT_EQ(rig_.run(1'000).state, State::finished);
+  EXPECT_EQ(rig_.count.carried, 1U);
+  EXPECT_EQ(rig_.count.resumed, 1U);
+  EXPECT_EQ(rig_.count.dead_letters, 1U);
 }
 
 TEST_F(MoverTest, WhatAnOperatorRemovesWhileItIsTakenIsNotBroughtBack) {
