@@ -10,22 +10,16 @@ namespace {
 constexpr std::array<std::string_view, 6> kWishes{"pause", "scale", "log-level", "drain", "reload", "cancel-running"};
 constexpr std::array<std::string_view, 5> kTargets{"queue", "job", "host", "all", "message"};
 
-bool fits(Wish wish, Target target) {
-  switch (wish) {
-    case Wish::pause:
-      return target == Target::queue || target == Target::job;
-    case Wish::scale:
-      return target == Target::job;
-    case Wish::log_level:
-    case Wish::reload:
-      return target == Target::host || target == Target::all;
-    case Wish::drain:
-      return target == Target::host;
-    case Wish::cancel_running:
-      break;
-  }
-  return target == Target::message;
-}
+/// What each can be wanted of.
+constexpr std::array<std::pair<Wish, Target>, 9> kMeaning{{{Wish::pause, Target::queue},
+                                                           {Wish::pause, Target::job},
+                                                           {Wish::scale, Target::job},
+                                                           {Wish::log_level, Target::host},
+                                                           {Wish::log_level, Target::all},
+                                                           {Wish::drain, Target::host},
+                                                           {Wish::reload, Target::host},
+                                                           {Wish::reload, Target::all},
+                                                           {Wish::cancel_running, Target::message}}};
 
 }  // namespace
 
@@ -50,18 +44,9 @@ bool stands(Wish wish) { return wish == Wish::pause || wish == Wish::scale || wi
 
 std::string Directive::text() const {
   const std::string whom = target == Target::all ? "all hosts" : std::string(to_string(target)) + " " + name;
-  switch (wish) {
-    case Wish::scale:
-      return "scale " + whom + " to " + value;
-    case Wish::log_level:
-      return "log-level of " + whom + " is " + value;
-    case Wish::pause:
-    case Wish::drain:
-    case Wish::reload:
-    case Wish::cancel_running:
-      break;
-  }
-  return std::string(to_string(wish)) + " " + whom;
+  return wish == Wish::scale       ? "scale " + whom + " to " + value
+         : wish == Wish::log_level ? "log-level of " + whom + " is " + value
+                                   : std::string(to_string(wish)) + " " + whom;
 }
 
 bool Directive::is_about(const std::string& job, const std::string& queues) const {
@@ -79,7 +64,7 @@ std::optional<std::uint32_t> workers_of(const Directive& directive) {
 }
 
 std::optional<std::string> flaw_of(const Directive& directive) {
-  if (!fits(directive.wish, directive.target)) {
+  if (std::find(kMeaning.begin(), kMeaning.end(), std::pair(directive.wish, directive.target)) == kMeaning.end()) {
     return std::string(to_string(directive.wish)) + " means no " + std::string(to_string(directive.target));
   }
   if (directive.target != Target::all && directive.name.empty()) {
@@ -132,17 +117,8 @@ Result<Steering> read_steering(std::string_view text) {
 }
 
 bool DirectiveResolver::means_us(const Directive& directive) const {
-  switch (directive.target) {
-    case Target::host:
-      return identity_.is_called(directive.name);
-    case Target::all:
-    case Target::message:
-      return true;
-    case Target::queue:
-    case Target::job:
-      break;
-  }
-  return false;
+  return directive.target == Target::host ? identity_.is_called(directive.name)
+                                          : directive.target == Target::all || directive.target == Target::message;
 }
 
 std::vector<Directive> DirectiveResolver::read(const std::string& place, Steering steering) {
