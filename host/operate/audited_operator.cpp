@@ -1,5 +1,6 @@
 #include "host/operate/audited_operator.hpp"
 
+#include <array>
 #include <utility>
 
 #include "base/uuid.hpp"
@@ -9,25 +10,9 @@ namespace {
 
 constexpr std::size_t kIdDigits = 13;
 
-std::string_view verb_of(queue::ChangeAction action) {
-  switch (action) {
-    case queue::ChangeAction::remove:
-      return "remove";
-    case queue::ChangeAction::set_visibility:
-      return "give back";
-    case queue::ChangeAction::delay:
-      return "delay";
-    case queue::ChangeAction::move_to_front:
-      return "move to the front";
-    case queue::ChangeAction::dead_letter:
-      return "dead-letter";
-    case queue::ChangeAction::redrive:
-      return "redrive";
-    case queue::ChangeAction::reset:
-      break;
-  }
-  return "reset";
-}
+// In the order of ChangeAction.
+constexpr std::array<std::string_view, 7> kVerbs{"remove",      "give back", "delay", "move to the front",
+                                                 "dead-letter", "redrive",   "reset"};
 
 /// Why nothing was changed. What a store says of the audit means something else to who asked for a change of messages.
 Error unnoted(const Error& error) {
@@ -191,8 +176,8 @@ std::vector<queue::ChangeResult> AuditedOperator::change(std::span<const queue::
     return {};
   }
   bool alone = false;
-  const std::string what =
-      std::string(verb_of(changes.front().action)) + " " + named(changes.size(), changes.front().id);
+  const std::string what = std::string(kVerbs.at(static_cast<std::size_t>(changes.front().action))) + " " +
+                           named(changes.size(), changes.front().id);
   if (const auto begun = enter(what, alone, deadline); !begun) {
     const queue::ChangeResult refused{.status = queue::ChangeStatus::failed, .version = 0, .error = begun.error()};
     return std::vector(changes.size(), refused);

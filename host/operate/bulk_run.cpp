@@ -48,16 +48,17 @@ bool is_of_the_store(ErrorCode code) {
 }
 
 queue::ChangeResult result_of(const Result<queue::StoredMessage>& edited) {
+  using Status = queue::ChangeStatus;
   if (edited) {
-    return {.status = queue::ChangeStatus::applied, .version = edited->version, .error = {}};
+    return {.status = Status::applied, .version = edited->version, .error = {}};
   }
-  auto status = queue::ChangeStatus::failed;
-  if (edited.error().code() == ErrorCode::conflict) {
-    status = queue::ChangeStatus::conflict;
-  } else if (edited.error().code() == ErrorCode::not_found) {
-    status = queue::ChangeStatus::not_found;
-  }
-  return {.status = status, .version = 0, .error = edited.error()};
+  const ErrorCode code = edited.error().code();
+  const bool gone = code == ErrorCode::not_found;
+  return {.status = gone                          ? Status::not_found
+                    : code == ErrorCode::conflict ? Status::conflict
+                                                  : Status::failed,
+          .version = 0,
+          .error = edited.error()};
 }
 
 BulkRun::Step failed(const Error& error) {

@@ -13,15 +13,9 @@ constexpr Column kId = names("ID", 24);  // what else there is to tell is more t
 constexpr Column kError = prose("ERROR", 33, 1);
 
 Colour colour_of(queue::MessageState state) {
-  switch (state) {
-    case queue::MessageState::ready:
-      return Colour::green;
-    case queue::MessageState::in_flight:
-      return Colour::yellow;
-    case queue::MessageState::delayed:
-      break;
-  }
-  return Colour::dim;
+  return state == queue::MessageState::ready       ? Colour::green
+         : state == queue::MessageState::in_flight ? Colour::yellow
+                                                   : Colour::dim;
 }
 
 std::string ago(WallTime time, WallTime now) {
