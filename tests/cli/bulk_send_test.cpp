@@ -81,6 +81,17 @@ std::string token_of(const Finished& sent) {
 }
 
 // A store refused two lines of a batch; only the first was named, and sending the rest doubled what was stored.
+TEST(BulkSend, BlankLinesBehindTheLastBatchAreNotMissing) {
+  const HostFolder folder;
+  std::string lines = "{broken\n";
+  for (int line = 0; line < 7'999; ++line) {  // a whole batch with it
+    lines += "1\n";
+  }
+  const Finished sent = folder.run({"send", "--queue", "q", "-", "--keep-going"}, lines + "\n\n");
+  EXPECT_EQ(sent.exit_code, 1);
+  EXPECT_THAT(sent.err, HasSubstr("; line 1 is not stored; send the same input again"));
+}
+
 TEST(BulkSend, NamesEveryLineThatIsNotStoredAndARepeatSendsThoseAlone) {
   const HostFolder folder;
   std::string bad;

@@ -32,8 +32,6 @@ constexpr std::size_t kBatchBytes = 4UL * 1024 * 1024;
 /// Input that brings nothing for so long has paused.
 constexpr Duration kLinePause = std::chrono::milliseconds(5);
 
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
-
 BatchCommitter::Listener listener_of(const QueueSession& session, bool lists, Console& console) {
   return {.stored =
               [lists, &console](const std::string& ids) {
@@ -122,7 +120,7 @@ class BulkSender {
   /// Adds a line to the batch.
   void add(std::string_view line) {
     ++line_;
-    if (is_blank(line) || !run_.wants(line_)) {
+    if (json_trimmed(line).empty() || !run_.wants(line_)) {
       return;
     }
     auto message = messages_.from_json(line);
@@ -154,7 +152,7 @@ class BulkSender {
 
   bool hand_over() {
     batch_bytes_ = 0;
-    batch_.last_line = line_;
+    batch_.last_line = handed_over_ = line_;
     const std::size_t count = batch_.messages.size();
     const bool goes_on = committer_.pass_on(std::exchange(batch_, {}));
     if (goes_on) {
@@ -168,7 +166,7 @@ class BulkSender {
   Exit finish(LineReader::Status last, int failure, bool interrupted) {
     console_.end_progress();
     // An interruption ends the reading too, and says nothing of what was still to come.
-    const bool at_end = !interrupted && last == LineReader::Status::end && committer_.committed() == line_;
+    const bool at_end = !interrupted && last == LineReader::Status::end && committer_.committed() == handed_over_;
     if (auto reasons = committer_.stopped_by(); !reasons.empty()) {
       return unfinished(kExitFailure, std::move(reasons), so_far(), at_end);
     }
@@ -221,6 +219,7 @@ class BulkSender {
   BatchCommitter::Batch batch_;
   std::size_t batch_bytes_ = 0;
   std::uint64_t line_ = 0;
+  std::uint64_t handed_over_ = 0;  ///< up to which line; behind it there are none to be sent, once all are read
 };
 
 OrExit<queue::NewMessage> read_message(const Arguments& arguments, const MessageTemplate& messages) {
