@@ -1,11 +1,11 @@
 #include "host/operate/content_document.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "base/text/base64.hpp"
 #include "base/text/joined.hpp"
+#include "base/text/number.hpp"
 #include "base/text/utf8.hpp"
 #include "config/config.hpp"
 #include "host/operate/describe.hpp"
@@ -162,30 +162,19 @@ class PathReader {
 
   std::optional<queue::PathStep> bracketed() {
     const std::string_view inner = rest().substr(1);
+    JsonReader reader(inner, 1, JsonReader::BadText::refuse);
     std::optional<queue::PathStep> step;
-    std::size_t length = 0;
-    if (inner.starts_with('"')) {
-      length = 1;
-      while (length < inner.size() && inner[length] != '"') {
-        length += inner[length] == '\\' ? 2 : 1;
-      }
-      length = std::min(length + 1, inner.size());
-      const auto quoted = parse_json(inner.substr(0, length));
-      if (quoted && quoted->kind == ValueKind::string) {
-        step = quoted->text;
-      }
-    } else {
-      std::size_t index = 0;
-      const auto [end, code] = std::from_chars(inner.data(), inner.data() + inner.size(), index);
-      length = static_cast<std::size_t>(end - inner.data());
-      if (code == std::errc()) {
-        step = index;
-      }
+    std::string name;
+    std::string_view digits;
+    if (reader.peek() == ValueKind::string && reader.read_string(name)) {
+      step = std::move(name);
+    } else if (reader.peek() == ValueKind::number && reader.read_number(digits)) {
+      step = parse_number<std::size_t>(digits);
     }
-    if (!step || !inner.substr(length).starts_with(']')) {
+    if (!step || !inner.substr(reader.offset()).starts_with(']')) {
       return std::nullopt;
     }
-    at_ += length + 2;
+    at_ += reader.offset() + 2;
     return step;
   }
 
