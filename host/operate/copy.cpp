@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text/json_check.hpp"
 #include "host/operate/record_json.hpp"
 
 namespace sluice::operate {
@@ -18,8 +19,6 @@ constexpr std::size_t kBatchRecords = 500;
 constexpr std::size_t kBatchBytes = 4UL * 1024 * 1024;
 /// Inserting again is safe: what is there already is left alone.
 constexpr int kTries = 3;
-
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r") == std::string_view::npos; }
 
 }  // namespace
 
@@ -78,7 +77,7 @@ void Exporter::adapt(std::size_t bytes) {
 }
 
 std::optional<Importer::Refusal> Importer::add(std::uint64_t line, std::string_view text) {
-  if (is_blank(text)) {
+  if (json_trimmed(text).empty()) {
     return std::nullopt;
   }
   auto record = parse_record_line(text);

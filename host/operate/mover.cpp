@@ -734,7 +734,7 @@ bool Mover::is_recent(const std::string& id) const {
 void Mover::refuse(const StoredMessage& record, ErrorCode code, std::string why, Step& step) {
   refused_.insert(record.message.id);
   ++count_.refused;
-  step.refusals.push_back({record.message.id, record.half, Error(code, std::move(why))});
+  step.refusals.push_back({record.message.id, Error(code, std::move(why))});
 }
 
 void Mover::plan_only(const StoredMessage& record) {
@@ -795,7 +795,7 @@ void Mover::put_down(Step& step) {
       case MoveBatch::Fate::refused:
         refused_.insert(outcome.id);
         ++count_.refused;
-        step.refusals.push_back({outcome.id, outcome.half, std::move(outcome.error)});
+        step.refusals.push_back({outcome.id, std::move(outcome.error)});
         break;
     }
     hold_group(outcome.half, outcome.group, outcome.fate == MoveBatch::Fate::refused);

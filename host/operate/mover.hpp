@@ -248,7 +248,6 @@ class Mover {
  public:
   struct Refusal {
     std::string id;
-    queue::Half half = queue::Half::standard;
     Error error;
   };
   struct Step {
