@@ -65,18 +65,15 @@ AuditedOperator::AuditedOperator(std::unique_ptr<queue::Operator> queue, queue::
                                  std::string who, Random& random)
     : queue_(std::move(queue)), queues_(queues), name_(std::move(name)), who_(std::move(who)), random_(random) {}
 
-void AuditedOperator::begin(Deed deed) {
+void AuditedOperator::begin(fleet::AuditEntry deed) {
   under_way_ = true;
   noted_ = false;
   may_be_noted_ = false;
-  entry_ = {.id = make_uuid(random_).substr(0, kIdDigits),
-            .who = who_,
-            .what = std::move(deed.what),
-            .queue = name_,
-            .to = std::move(deed.to),
-            .filter = std::move(deed.filter),
-            .reason = std::move(deed.reason),
-            .state = fleet::DeedState::begun};
+  entry_ = std::move(deed);
+  entry_.id = make_uuid(random_).substr(0, kIdDigits);
+  entry_.who = who_;
+  entry_.queue = name_;
+  entry_.state = fleet::DeedState::begun;
 }
 
 Result<void> AuditedOperator::open_boards() {

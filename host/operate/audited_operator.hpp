@@ -11,14 +11,6 @@
 
 namespace sluice::operate {
 
-/// What an operator is about to do with messages, for the audit. A value.
-struct Deed {
-  std::string what;      ///< "purge queue orders"
-  std::string filter{};  ///< which of them, as it was typed
-  std::string reason{};
-  std::string to{};  ///< of a move: the other queue, whose board shows it too
-};
-
 /// What came of it. A value.
 struct DeedCount {
   std::uint64_t changed = 0;
@@ -38,7 +30,8 @@ class AuditedOperator final : public queue::Operator {
   static Result<std::unique_ptr<AuditedOperator>> open(queue::Queues& queues, const std::string& queue, std::string who,
                                                        Random& random);
 
-  void begin(Deed deed);
+  /// What is about to be done: its `what`, filter and reason, and of a move `to`, whose board shows it too.
+  void begin(fleet::AuditEntry deed);
   /// Writes that it is begun, as the first change does by itself; for who changes something past this object.
   Result<void> note_begun(Deadline deadline);
   /// `stopped_by`: why it has not come to its end; empty: it has. Writes nothing for a deed that changed nothing.

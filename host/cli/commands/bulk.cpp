@@ -203,8 +203,8 @@ std::string set_text(const std::string& text) {
 }
 
 /// What is about to be done, for the audit.
-operate::Deed deed_of(const operate::BulkPlan& plan, const Arguments& arguments, const QueueSession& session) {
-  operate::Deed deed{.what = std::string(arguments.command()->name) + " ", .reason = arguments.get("reason")};
+fleet::AuditEntry deed_of(const operate::BulkPlan& plan, const Arguments& arguments, const QueueSession& session) {
+  fleet::AuditEntry deed{.what = std::string(arguments.command()->name) + " ", .reason = arguments.get("reason")};
   deed.what += plan.ids.empty()       ? half_name(session, plan.half)
                : plan.ids.size() == 1 ? "message " + plan.ids.front() + " of queue " + session.queue()
                                       : counted(plan.ids.size(), "message") + " of queue " + session.queue();

@@ -413,8 +413,8 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& c
   }
   plan.resumed = plan.resumed || *found;
   (*audited)->begin({.what = "move queue " + plan.pair.from + " to " + plan.pair.target(),
-                     .reason = order.reason,
-                     .to = plan.pair.to});
+                     .to = plan.pair.to,
+                     .reason = order.reason});
   const auto note_end = [&](const operate::MoveCount& count, const std::string& stopped_by) {
     const auto noted =
         (*audited)->finish({.changed = count.carried, .failed = count.refused}, stopped_by, session.deadline());
