@@ -18,6 +18,15 @@ constexpr Duration kLateSlack = std::chrono::seconds(3);
 constexpr Duration kSilentSlack = std::chrono::seconds(10);
 constexpr std::size_t kShortId = 13;
 
+/// What a record of that age tells of a host that writes one `every` so often.
+Pulse pulse_of(Duration age, Duration every) {
+  const Duration interval = every > Duration::zero() ? every : kUsualInterval;
+  if (age <= interval + interval / 2 + kLateSlack) {
+    return Pulse::fresh;
+  }
+  return age <= 3 * interval + kSilentSlack ? Pulse::late : Pulse::silent;
+}
+
 KnownHost known_host(const NoticeBoard& board, const queue::Notice& notice, HostRecord record) {
   KnownHost host{.record = std::move(record), .place = board.traits().place};
   host.record.instance = notice.key;
@@ -90,14 +99,6 @@ bool knows(const HostRecord& host, const Directive& directive) {
 }  // namespace
 
 std::string_view to_string(Pulse pulse) { return kPulses.at(static_cast<std::size_t>(pulse)); }
-
-Pulse pulse_of(Duration age, Duration every) {
-  const Duration interval = every > Duration::zero() ? every : kUsualInterval;
-  if (age <= interval + interval / 2 + kLateSlack) {
-    return Pulse::fresh;
-  }
-  return age <= 3 * interval + kSilentSlack ? Pulse::late : Pulse::silent;
-}
 
 Result<void> note_end(NoticeBoard& board, const HostEnd& end, Deadline deadline) {
   SLUICE_TRY(notice, board.read(Topic::hosts, end.instance, deadline));
@@ -244,29 +245,27 @@ Result<void> Fleet::watch(Duration span, Deadline deadline) {
 }
 
 std::vector<Fleet::Post*> Fleet::posts_for(const Directive& directive, const std::string& queue, Deadline deadline) {
-  std::vector<Post*> all;
-  std::vector<Post*> meant;
-  const std::string& name = directive.target == Target::queue ? directive.name : queue;
-  for (Post& post : posts_) {
-    all.push_back(&post);
-    if (!name.empty() && post.serves(name)) {
-      meant.push_back(&post);
-    }
-  }
-  if (!meant.empty() || posts_.size() < 2 || directive.target == Target::all) {
-    return meant.empty() ? all : meant;
-  }
-  if (const auto view = hosts(deadline)) {
-    for (Post* post : all) {
-      const auto knows_it = [&](const KnownHost& host) {
-        return host.place == post->board->traits().place && knows(host.record, directive);
-      };
-      if (std::any_of(view->sightings.begin(), view->sightings.end(), knows_it)) {
-        meant.push_back(post);
+  const auto those = [this](const auto& wanted) {
+    std::vector<Post*> some;
+    for (Post& post : posts_) {
+      if (wanted(post)) {
+        some.push_back(&post);
       }
     }
+    return some;
+  };
+  const std::string& name = directive.target == Target::queue ? directive.name : queue;
+  auto meant = those([&name](const Post& post) { return !name.empty() && post.serves(name); });
+  if (meant.empty() && posts_.size() > 1 && directive.target != Target::all) {
+    if (const auto view = hosts(deadline)) {
+      meant = those([&](const Post& post) {
+        return std::any_of(view->sightings.begin(), view->sightings.end(), [&](const KnownHost& host) {
+          return host.place == post.board->traits().place && knows(host.record, directive);
+        });
+      });
+    }
   }
-  return meant.empty() ? all : meant;
+  return meant.empty() ? those([](const Post&) { return true; }) : meant;
 }
 
 Result<std::vector<Given>> Fleet::give(const Directive& directive, const std::string& queue, const std::string& who,
@@ -351,9 +350,9 @@ Result<void> Fleet::note(const Directive& directive, const std::string& queue, c
 }
 
 Obedience Fleet::obedience(const std::vector<Given>& all, const FleetView& view) {
+  Obedience obedience;
   std::set<std::string> seen;
   std::set<std::string> missing;
-  std::map<std::string, Answer> answers;
   for (const Given& given : all) {
     for (const KnownHost& host : view.sightings) {
       if (host.place != given.place) {
@@ -361,11 +360,11 @@ Obedience Fleet::obedience(const std::vector<Given>& all, const FleetView& view)
       }
       const std::string label = host.record.label();
       for (const Answer& answer : host.record.answers) {
-        const auto said = answers.find(label);
+        const auto said = obedience.answers.find(label);
         // On another board the message was another one's.
-        const bool tells_more = said == answers.end() || (answer.done && !said->second.done);
+        const bool tells_more = said == obedience.answers.end() || (answer.done && !said->second.done);
         if (answer.directive == given.directive.id && tells_more) {
-          answers.insert_or_assign(label, answer);
+          obedience.answers.insert_or_assign(label, answer);
         }
       }
       if (host.record.seen >= given.version) {
@@ -375,11 +374,8 @@ Obedience Fleet::obedience(const std::vector<Given>& all, const FleetView& view)
       }
     }
   }
-  Obedience obedience{.waited_for = {missing.begin(), missing.end()}};
+  obedience.waited_for.assign(missing.begin(), missing.end());
   std::set_difference(seen.begin(), seen.end(), missing.begin(), missing.end(), std::back_inserter(obedience.seen_by));
-  for (const auto& [label, answer] : answers) {
-    obedience.answers.push_back({label, answer});
-  }
   for (const KnownHost& host : view.hosts) {
     if (missing.contains(host.record.label()) && !host.answers()) {
       obedience.quiet.emplace(host.record.label(), host.age);
@@ -389,7 +385,7 @@ Obedience Fleet::obedience(const std::vector<Given>& all, const FleetView& view)
 }
 
 bool Obedience::done_by_somebody() const {
-  return std::any_of(answers.begin(), answers.end(), [](const Answered& answered) { return answered.answer.done; });
+  return std::any_of(answers.begin(), answers.end(), [](const auto& said) { return said.second.done; });
 }
 
 }  // namespace sluice::fleet

@@ -70,22 +70,15 @@ struct SteeringView {
 
 /// What the hosts made of directives: of those on their boards. A value.
 struct Obedience {
-  struct Answered {
-    std::string host;  ///< its label
-    Answer answer;
-  };
   std::vector<std::string> seen_by{};       ///< labels of those who have seen everything
   std::vector<std::string> waited_for{};    ///< labels of those that have not and are not silent
   std::map<std::string, Duration> quiet{};  ///< of these: since when those have not been heard of that do not answer
-  /// What they said to orders: one answer for each host, on however many boards it has read it.
-  std::vector<Answered> answers{};
+  /// What they said to orders, by label: one answer each, on however many boards it has read it.
+  std::map<std::string, Answer> answers{};
 
   /// Somebody has done it; of orders only.
   bool done_by_somebody() const;
 };
-
-/// What a record of that age tells of a host that writes one `every` so often.
-Pulse pulse_of(Duration age, Duration every);
 
 /// Writes into the host's record on this board that it has ended, where there is one.
 Result<void> note_end(queue::NoticeBoard& board, const HostEnd& end, Deadline deadline);

@@ -21,6 +21,12 @@ constexpr std::array<std::pair<Wish, Target>, 9> kMeaning{{{Wish::pause, Target:
                                                            {Wish::reload, Target::all},
                                                            {Wish::cancel_running, Target::message}}};
 
+/// The number of a scale; nothing where it is none that a job can have.
+std::optional<std::uint32_t> workers_of(const Directive& directive) {
+  const auto workers = parse_number<std::uint32_t>(directive.value);
+  return workers >= 1U && workers <= kMostWorkers ? workers : std::nullopt;
+}
+
 }  // namespace
 
 bool read_into(JsonReader& json, Wish& wish) { return read_word(json, kWishes, wish); }
@@ -56,11 +62,6 @@ bool Directive::is_about(const std::string& job, const std::string& queues) cons
 bool has_directive(const std::vector<Directive>& directives, const std::string& id) {
   return std::any_of(directives.begin(), directives.end(),
                      [&id](const Directive& directive) { return directive.id == id; });
-}
-
-std::optional<std::uint32_t> workers_of(const Directive& directive) {
-  const auto workers = parse_number<std::uint32_t>(directive.value);
-  return workers >= 1U && workers <= kMostWorkers ? workers : std::nullopt;
 }
 
 std::optional<std::string> flaw_of(const Directive& directive) {

@@ -59,9 +59,6 @@ bool has_directive(const std::vector<Directive>& directives, const std::string& 
 /// Why nobody could obey it: a wrong target, number of workers or level. Nothing when it is sound.
 std::optional<std::string> flaw_of(const Directive& directive);
 
-/// The number of a scale; nothing where it is none that a job can have.
-std::optional<std::uint32_t> workers_of(const Directive& directive);
-
 /// All that operators want of the hosts on one board. A value.
 struct Steering {
   std::vector<Directive> directives;      ///< in the order of giving

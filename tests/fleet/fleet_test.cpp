@@ -287,7 +287,7 @@ TEST_F(FleetTest, ObedienceTellsWhoHasSeenIt) {
   EXPECT_THAT(now.seen_by, ElementsAre("ops:1"));
   EXPECT_THAT(now.waited_for, ElementsAre("ops:2", "ops:3"));
   ASSERT_EQ(now.answers.size(), 1U);
-  EXPECT_EQ(now.answers.at(0).answer.text, "no such job");
+  EXPECT_EQ(now.answers.at("ops:1").text, "no such job");
   clock_.advance(49s);
   EXPECT_THAT(Fleet::obedience(*given, view()).waited_for, ElementsAre("ops:2", "ops:3")) << "late is not dead";
   clock_.advance(10h);

@@ -223,7 +223,7 @@ TEST(Obedience, AHostThatReadsItOnTwoBoardsAnswersOnce) {
   const auto found = obedience({here, there}, view);
   EXPECT_THAT(found.waited_for, ElementsAre());
   ASSERT_EQ(found.answers.size(), 1U);
-  EXPECT_EQ(found.answers[0].answer.text, "reloading");
+  EXPECT_EQ(found.answers.at("a:1").text, "reloading");
 }
 
 }  // namespace

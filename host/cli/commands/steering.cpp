@@ -257,7 +257,6 @@ void show(const std::string& order, const std::string& host, const std::string& 
 
 /// What hosts said to an order that was given through the store. Exit 1 where one refused it or has not looked in time.
 Exit show_answers(const std::string& order, const Obedience& obedience, Console& console) {
-  using Answered = fleet::Obedience::Answered;
   const auto& waited_for = obedience.waited_for;
   std::vector<std::string> refusals;
   for (const auto& [host, answer] : obedience.answers) {
@@ -268,8 +267,8 @@ Exit show_answers(const std::string& order, const Obedience& obedience, Console&
     }
   }
   if (console.shows_json()) {
-    const auto write = [](JsonWriter& json, const Answered& answered) {
-      put_object(json, "host", answered.host, "done", answered.answer.done, "text", answered.answer.text);
+    const auto write = [](JsonWriter& json, const auto& said) {
+      put_object(json, "host", said.first, "done", said.second.done, "text", said.second.text);
     };
     console.out(json_line("what", order, "answers", array_of(obedience.answers, write), "waited_for", waited_for));
   }
