@@ -15,10 +15,9 @@ constexpr double kItemFrame = 160;
 }  // namespace
 
 BoardPollSchedule::BoardPollSchedule(const queue::BoardTraits& traits, SteadyTime now)
-    : tells_(traits.tells),
-      billed_(traits.billed),
-      idle_interval_(billed_ ? kTellEveryBilled : kTellEvery),
-      sweep_at_(now + kFirstSweep) {}
+    : tells_(traits.tells), billed_(traits.billed), idle_interval_(billed_ ? kTellEveryBilled : kTellEvery) {
+  plan(Duty::sweep).due = now + kFirstSweep;
+}
 
 void BoardPollSchedule::size(std::size_t bytes, std::size_t boards) {
   if (!billed_) {
@@ -35,12 +34,11 @@ Duration BoardPollSchedule::interval(SteadyTime now) const {
 }
 
 BoardPollSchedule::Order BoardPollSchedule::next(SteadyTime now) const {
-  const bool at_once = tell_at_ == SteadyTime::min();
-  const SteadyTime tell_at = at_once ? tell_at_ : std::min(tell_at_, told_at_ + interval(now));
   Order order{Duty::none, SteadyTime::max()};
-  for (const auto& [duty, due] :
-       {std::pair(Duty::look, look_at_), std::pair(Duty::tell, tell_at), std::pair(Duty::sweep, sweep_at_)}) {
-    const SteadyTime at = std::max(due, retries_[static_cast<std::size_t>(duty)].not_before);
+  for (const Duty duty : {Duty::look, Duty::tell, Duty::sweep}) {
+    const Plan& plan = plans_.at(static_cast<std::size_t>(duty));
+    const SteadyTime due = duty == Duty::tell ? std::min(plan.due, told_at_ + interval(now)) : plan.due;
+    const SteadyTime at = std::max(due, plan.not_before);
     if (now >= at) {
       return {duty, {}};
     }
@@ -50,33 +48,22 @@ BoardPollSchedule::Order BoardPollSchedule::next(SteadyTime now) const {
 }
 
 void BoardPollSchedule::done(Duty duty, SteadyTime now) {
-  retry(duty) = {};
-  switch (duty) {
-    case Duty::look:
-      look_at_ = now + (tells_ ? kLookAllTheSame : kLookEvery);
-      break;
-    case Duty::tell:
-      told_at_ = now;
-      // As it was announced, though nobody may look any more by then.
-      tell_at_ = now + interval(now);
-      break;
-    case Duty::sweep:
-      sweep_at_ = now + kSweepEvery;
-      break;
-    case Duty::none:
-      break;
-  }
+  // The next record comes as it was announced, though nobody may look any more by then.
+  const Duration span = duty == Duty::look   ? (tells_ ? kLookAllTheSame : kLookEvery)
+                        : duty == Duty::tell ? interval(now)
+                                             : kSweepEvery;
+  plan(duty) = {.due = now + span};
+  told_at_ = duty == Duty::tell ? now : told_at_;
 }
 
 void BoardPollSchedule::failed(Duty duty, SteadyTime now) {
   // Doubled each time, up to the last.
-  Retry& again = retry(duty);
-  const int doublings = std::min(again.failures++, 6);
-  again.not_before = now + std::min<Duration>(kLastRetry, kFirstRetry * (1 << doublings));
+  const int doublings = std::min(plan(duty).failures++, 6);
+  plan(duty).not_before = now + std::min<Duration>(kLastRetry, kFirstRetry * (1 << doublings));
 }
 
 bool BoardPollSchedule::failing() const {
-  return std::any_of(retries_.begin(), retries_.end(), [](const Retry& retry) { return retry.failures > 0; });
+  return std::any_of(plans_.begin(), plans_.end(), [](const Plan& plan) { return plan.failures > 0; });
 }
 
 std::vector<queue::Notice> Sweeper::due(const std::vector<queue::Notice>& hosts, WallTime board_now, SteadyTime now) {

@@ -42,9 +42,9 @@ class BoardPollSchedule {
   bool failing() const;
 
   /// Something has been posted for hosts.
-  void look_soon() { look_at_ = SteadyTime::min(); }
+  void look_soon() { plan(Duty::look).due = SteadyTime::min(); }
   /// There is something to tell that nobody should wait for.
-  void tell_soon() { tell_at_ = SteadyTime::min(); }
+  void tell_soon() { plan(Duty::tell).due = SteadyTime::min(); }
   /// Somebody looks at the records until then.
   void watched_until(SteadyTime time) { watched_until_ = time; }
   bool watched(SteadyTime now) const { return now < watched_until_; }
@@ -55,12 +55,13 @@ class BoardPollSchedule {
   Duration interval(SteadyTime now) const;
 
  private:
-  struct Retry {
-    SteadyTime not_before = SteadyTime::min();
+  struct Plan {
+    SteadyTime due = SteadyTime::min();
+    SteadyTime not_before = SteadyTime::min();  ///< after a failure
     int failures = 0;
   };
 
-  Retry& retry(Duty duty) { return retries_[static_cast<std::size_t>(duty)]; }
+  Plan& plan(Duty duty) { return plans_.at(static_cast<std::size_t>(duty)); }
 
   // Fixed after construction.
   const bool tells_;
@@ -68,11 +69,8 @@ class BoardPollSchedule {
 
   Duration idle_interval_;
   SteadyTime told_at_{};
-  SteadyTime look_at_ = SteadyTime::min();
-  SteadyTime tell_at_ = SteadyTime::min();
-  SteadyTime sweep_at_;
   SteadyTime watched_until_ = SteadyTime::min();
-  std::array<Retry, 4> retries_{};
+  std::array<Plan, 4> plans_{};  ///< by duty
 };
 
 /// Decides which records are of hosts that died without a word long ago: by their age and, as dates may be wrong,
