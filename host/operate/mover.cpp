@@ -707,9 +707,9 @@ bool Mover::is_next(const StoredMessage& record, bool taken, WallTime now, Step&
     return false;
   }
   if (record.message.priority != queue::Priority::normal && !plan_.target_has_priorities && !plan_.drop_priorities) {
-    refuse(record, ErrorCode::invalid,
-           "has the priority " + std::string(queue::to_string(record.message.priority)) + ", and queue " +
-               plan_.pair.to + " knows none",
+    refuse(id,
+           Error(ErrorCode::invalid, "has the priority " + std::string(queue::to_string(record.message.priority)) +
+                                         ", and queue " + plan_.pair.to + " knows none"),
            step);
     return false;
   }
@@ -722,7 +722,7 @@ void Mover::look_closer(const StoredMessage& record, Step& step) {
   }
   const auto there = ends_.from.get(record.message.id, deadline());
   if (there && is_moving(*there)) {
-    refuse(*there, ErrorCode::conflict, "was taken by a move whose notice is lost", step);
+    refuse(record.message.id, Error(ErrorCode::conflict, "was taken by a move whose notice is lost"), step);
   }
 }
 
@@ -731,10 +731,10 @@ bool Mover::is_recent(const std::string& id) const {
   return found != recent_.end() && clock_.steady_now() - found->second <= kIndexDelay && !consistent_;
 }
 
-void Mover::refuse(const StoredMessage& record, ErrorCode code, std::string why, Step& step) {
-  refused_.insert(record.message.id);
+void Mover::refuse(const std::string& id, Error why, Step& step) {
+  refused_.insert(id);
   ++count_.refused;
-  step.refusals.push_back({record.message.id, Error(code, std::move(why))});
+  step.refusals.push_back({id, std::move(why)});
 }
 
 void Mover::plan_only(const StoredMessage& record) {
@@ -793,9 +793,7 @@ void Mover::put_down(Step& step) {
         }
         break;
       case MoveBatch::Fate::refused:
-        refused_.insert(outcome.id);
-        ++count_.refused;
-        step.refusals.push_back({outcome.id, std::move(outcome.error)});
+        refuse(outcome.id, std::move(outcome.error), step);
         break;
     }
     hold_group(outcome.half, outcome.group, outcome.fate == MoveBatch::Fate::refused);

@@ -285,7 +285,7 @@ class Mover {
   bool is_recent(const std::string& id) const;
   void fill_carriage();
   void put_down(Step& step);
-  void refuse(const queue::StoredMessage& record, ErrorCode code, std::string why, Step& step);
+  void refuse(const std::string& id, Error why, Step& step);
   void hold_group(queue::Half half, const std::string& group, bool for_good);
   Step waiting(SteadyTime until) const;
   /// How often a part of the queue has come or gone; with `elsewhere`, how many parts others have.
