@@ -113,19 +113,15 @@ Result<void> AuditedOperator::note_begun(Deadline deadline) {
 
 Result<void> AuditedOperator::finish(const DeedCount& count, const std::string& stopped_by, Deadline deadline) {
   under_way_ = false;
-  if (!noted_ && may_be_noted_) {
-    return close_line(count, "nobody knew whether this line was written, so that nothing was changed", deadline);
+  if (!may_be_noted_) {
+    return {};
   }
-  return noted_ ? close_line(count, stopped_by, deadline) : Result<void>();
-}
-
-Result<void> AuditedOperator::close_line(const DeedCount& count, const std::string& stopped_by, Deadline deadline) {
-  entry_.state = stopped_by.empty() ? fleet::DeedState::done : fleet::DeedState::stopped;
+  entry_.stopped_by = noted_ ? stopped_by : "nobody knew whether this line was written, so that nothing was changed";
+  entry_.state = entry_.stopped_by.empty() ? fleet::DeedState::done : fleet::DeedState::stopped;
   entry_.ended_at = boards_.front()->now();
   entry_.changed = count.changed;
   entry_.skipped = count.skipped;
   entry_.failed = count.failed;
-  entry_.stopped_by = stopped_by;
   return write_line(deadline);
 }
 

@@ -58,7 +58,6 @@ class AuditedOperator final : public queue::Operator {
   Result<void> open_boards();
   /// Writes the line as it stands, on every board.
   Result<void> write_line(Deadline deadline);
-  Result<void> close_line(const DeedCount& count, const std::string& stopped_by, Deadline deadline);
 
   const std::unique_ptr<queue::Operator> queue_;
   queue::Queues& queues_;
@@ -68,8 +67,8 @@ class AuditedOperator final : public queue::Operator {
 
   std::vector<std::unique_ptr<queue::NoticeBoard>> boards_;  // from the first change on
   bool under_way_ = false;
-  bool noted_ = false;         ///< the line stands there
-  bool may_be_noted_ = false;  ///< or may, where the answer was lost
+  bool noted_ = false;         ///< the line stands on every board
+  bool may_be_noted_ = false;  ///< or on some, or may, where the answer was lost
   fleet::AuditEntry entry_;
 };
 
