@@ -50,7 +50,7 @@ void describe_members(Record& record, Visit& visit) {
   auto& message = record.message;
   visit("id", message.id);
   visit.data(message);
-  visit.receives(record);
+  visit("receive_count", message.attempt);
   visit("queue_type", record.half);
   visit("version", record.version);
   visit("created_at", record.created_at);
@@ -115,8 +115,10 @@ class RecordWriter {
     }
   }
   void operator()(std::string_view key, std::integral auto number) {
-    // Of an outbox's dead letter nobody knows it.
-    if (purpose_ == Purpose::copy || key != "attempts" || number != 0) {
+    const bool shows = purpose_ == Purpose::show;
+    if (shows && key == "receive_count") {
+      json_.member(key, receives_of(record_));
+    } else if (!shows || key != "attempts" || number != 0) {  // of an outbox's dead letter nobody knows it
       json_.member(key, number);
     }
   }
@@ -188,10 +190,6 @@ class RecordWriter {
     if (!text || (json && !shows)) {
       json_.member("data_encoding", text ? kEncodedText : kEncodedBase64);
     }
-  }
-  /// A copy has the record's own count.
-  void receives(const queue::StoredMessage& record) {
-    json_.member("receive_count", purpose_ == Purpose::show ? receives_of(record) : record.message.attempt);
   }
   void state(const queue::StoredMessage& record) {
     if (purpose_ == Purpose::show) {
@@ -268,30 +266,31 @@ class RecordReader {
     std::string name;
     bool known = false;
 
+    bool is(std::string_view key) {
+      known = known || key == name;
+      return key == name;
+    }
     template <typename Member>
     void operator()(std::string_view key, Member& member) {
-      if (!known && key == name) {
-        known = true;
+      if (is(key)) {
         line.read(member);
       }
     }
     void data(queue::Message&) {
-      if (name == "data" || name == "data_encoding") {
-        known = true;
-        name == "data" ? static_cast<void>(line.reader_.read_raw(line.data_)) : line.read_encoding();
+      if (is("data")) {
+        line.reader_.read_raw(line.data_);
+      } else if (is("data_encoding")) {
+        line.read_encoding();
       }
     }
-    void receives(queue::StoredMessage& record) { (*this)("receive_count", record.message.attempt); }
     void state(const queue::StoredMessage&) {}
     void checkpoint(queue::Message& message) {
-      if (!known && name == "checkpoint") {
-        known = true;
+      if (is("checkpoint")) {
         line.read_checkpoint(message.checkpoint);
       }
     }
     void item(std::string& native) {
-      if (!known && name == "item") {
-        known = true;
+      if (is("item")) {
         line.read_item(native);
       }
     }
