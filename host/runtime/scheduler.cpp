@@ -37,38 +37,20 @@ constexpr Duration kLongestWait = std::chrono::seconds(30);
 
 }  // namespace
 
-std::string ScheduleNotice::write() const {
-  fleet::NoticeWriter line;
-  line.put("definition", definition);
-  line.put("host", host);
-  line.put("file", file);
-  line.put("last", last.time_since_epoch().count());
-  if (sent) {
-    line.put("sent", sent->time_since_epoch().count());
-  }
-  return std::move(line).finish();
+template <fleet::Described<ScheduleNotice> Record, typename Visit>
+void describe(Record& notice, Visit visit) {
+  visit("definition", notice.definition);
+  visit("host", notice.host);
+  visit("file", notice.file);
+  visit("last", notice.last);
+  visit("sent", notice.sent);
 }
 
+std::string ScheduleNotice::write() const { return fleet::write_described(*this); }
+
 std::optional<ScheduleNotice> ScheduleNotice::read(std::string_view text) {
-  ScheduleNotice notice;
-  std::int64_t last = 0;
-  std::optional<std::int64_t> sent;
-  const auto read = fleet::read_object(text, "the notice", [&](JsonReader& json, const std::string& member) {
-    return member == "definition" ? fleet::read_into(json, notice.definition)
-           : member == "host"     ? fleet::read_into(json, notice.host)
-           : member == "file"     ? fleet::read_into(json, notice.file)
-           : member == "last"     ? fleet::read_into(json, last)
-           : member == "sent"     ? fleet::read_into(json, sent.emplace())
-                                  : json.skip();
-  });
-  if (!read) {
-    return std::nullopt;
-  }
-  notice.last = config::ScheduleTimes::Time(std::chrono::seconds{last});
-  if (sent) {
-    notice.sent = config::ScheduleTimes::Time(std::chrono::seconds{*sent});
-  }
-  return notice;
+  const auto notice = fleet::read_described<ScheduleNotice>(text, "the notice");
+  return notice ? std::optional(*notice) : std::nullopt;
 }
 
 std::string definition_of(const config::ScheduleConfig& schedule) {
@@ -225,11 +207,13 @@ void Scheduler::looked(const std::string& name, const Result<queue::Notice>& fou
   }
   entry.warned.clear();
   // What is pending was found due by this host's own clock; others may have sent it.
-  const Time said = notice->last;
+  const Time said = whole(notice->last);
   if (said > whole(now) + kAhead) {
     return;
   }
-  entry.sent = std::max(entry.sent, notice->sent);
+  if (notice->sent) {
+    entry.sent = std::max(entry.sent, std::optional(whole(*notice->sent)));
+  }
   if (entry.pending.empty()) {
     entry.to_tell = entry.last > said;
     // A schedule that has just been taken goes on where the fleet was.

@@ -12,12 +12,12 @@ namespace sluice::runtime {
 
 /// What hosts tell each other of one schedule, on the board of its queue, under its name. A value.
 struct ScheduleNotice {
-  std::string definition;              ///< what it does, in words that are the same where it is the same
-  std::string host;                    ///< that has written it
-  std::string file;                    ///< of that host
-  config::ScheduleTimes::Time last{};  ///< up to here all is sent or let go
+  std::string definition;  ///< what it does, in words that are the same where it is the same
+  std::string host;        ///< that has written it
+  std::string file;        ///< of that host
+  WallTime last{};         ///< up to here all is sent or let go
   /// The latest time of which a message was stored; nothing: of none yet.
-  std::optional<config::ScheduleTimes::Time> sent{};
+  std::optional<WallTime> sent{};
 
   std::string write() const;
   /// Nothing of what is no such notice.

@@ -47,9 +47,12 @@ ScheduleStanding standing_of(const config::ScheduleTimes& times, const std::stri
   if (notice == told.end()) {
     return {};
   }
-  const Time begin = notice->second.last;
+  const auto whole = [](WallTime time) { return std::chrono::floor<std::chrono::seconds>(time); };
+  const auto& [definition, host, file, last, sent] = notice->second;
+  const Time begin = whole(last);
   const Time end(std::chrono::floor<std::chrono::seconds>((now - kTold).time_since_epoch()));
-  return {notice->second.host, notice->second.sent, end > begin ? times.between(begin, end, kMostMissed).size() : 0};
+  return {host, sent ? std::optional(whole(*sent)) : std::nullopt,
+          end > begin ? times.between(begin, end, kMostMissed).size() : 0};
 }
 
 /// What a host has told of this schedule, where it has it otherwise than the file here.
