@@ -77,24 +77,27 @@ void AuditedOperator::begin(fleet::AuditEntry deed) {
 }
 
 Result<void> AuditedOperator::open_boards() {
+  std::vector<std::unique_ptr<queue::NoticeBoard>> boards;
   for (const std::string& queue : {name_, entry_.to}) {
     if (!queue.empty()) {
       SLUICE_TRY(opened, queues_.open_board(queue));
-      boards_.push_back(std::move(*opened));
+      boards.push_back(std::move(*opened));
     }
   }
+  boards_ = std::move(boards);
   return {};
 }
 
 Result<void> AuditedOperator::write_line(Deadline deadline) {
+  Result<void> all;
   for (const auto& board : boards_) {
     const auto written = fleet::note_deed(*board, entry_, deadline);
     const bool lost = !written && (written.error().code() == ErrorCode::unknown_outcome ||
                                    written.error().code() == ErrorCode::timeout);
     may_be_noted_ = may_be_noted_ || written || lost;
-    SLUICE_PASS_ON(written);
+    all = all && !written ? written : all;
   }
-  return {};
+  return all;
 }
 
 Result<void> AuditedOperator::note_begun(Deadline deadline) {
