@@ -28,13 +28,13 @@ std::vector<Flag> output_flags_with(std::string_view help) {
 
 /// The text with a caret below the place, where both fit on a line.
 Exit syntax_error(const std::string& text, const operate::FilterError& error) {
-  std::vector<std::string> lines{"--where, column " + std::to_string(error.column()) + ": " + error.message()};
+  std::vector<std::string> lines{"--where, column " + std::to_string(error.column) + ": " + error.message};
   const bool one_line = std::none_of(text.begin(), text.end(), [](char byte) { return byte >= 0 && byte < ' '; });
   if (one_line && display_width(text) <= kMaxShownColumns) {
     std::size_t bytes = 0;
     for (std::size_t column = 0; bytes < text.size(); ++bytes) {
       column += continues_utf8(text[bytes]) ? 0 : 1;
-      if (column == error.column()) {
+      if (column == error.column) {
         break;
       }
     }

@@ -688,7 +688,7 @@ class Parser {
     auto* literal = std::get_if<Value>(&right);
     if (place != nullptr && literal != nullptr) {
       if (auto wrong = fit_literal(*place->field, *literal)) {
-        return FilterError(column, std::move(*wrong));
+        return FilterError{column, std::move(*wrong)};
       }
     }
     return {};
@@ -771,12 +771,12 @@ class Parser {
     if (place.field->type == Type::failure && name != nullptr) {
       place.field = find(kFailureFields, *name);
       return place.field != nullptr ? Parsed<void>()
-                                    : FilterError(column, unknown(kFailureFields, *name, "a failure has no field"));
+                                    : FilterError{column, unknown(kFailureFields, *name, "a failure has no field")};
     }
     const bool goes_deeper = place.field->type == Type::data ||
                              (place.field->type == Type::attributes && place.steps.empty() && name != nullptr);
     if (!goes_deeper || place.steps.size() >= kMaxDepth) {
-      return FilterError(column, goes_deeper ? "the path is too long" : "nothing lies below this field");
+      return FilterError{column, goes_deeper ? "the path is too long" : "nothing lies below this field"};
     }
     place.steps.push_back(std::move(step));
     return {};
@@ -792,7 +792,7 @@ class Parser {
 
 Parsed<Filter> Filter::parse(std::string_view text) {
   if (text.size() > kMaxBytes) {
-    return FilterError(1, "it is longer than " + std::to_string(kMaxBytes / 1024) + " KiB");
+    return FilterError{1, "it is longer than " + std::to_string(kMaxBytes / 1024) + " KiB"};
   }
   Parser parser(text);
   SLUICE_TRY(condition, parser.parse());

@@ -17,19 +17,9 @@ class FilterView;
 using FilterCondition = std::function<bool(FilterView&)>;
 
 /// Where a filter's text is wrong, and how. A value.
-class [[nodiscard]] FilterError {
- public:
-  // The default constructor exists because boost::system::result asks for it.
-  FilterError() = default;
-  FilterError(std::size_t column, std::string message) : column_(column), message_(std::move(message)) {}
-
-  /// Counts characters from 1.
-  std::size_t column() const { return column_; }
-  const std::string& message() const { return message_; }
-
- private:
-  std::size_t column_ = 1;
-  std::string message_;
+struct [[nodiscard]] FilterError {
+  std::size_t column = 1;  ///< counts characters from 1
+  std::string message{};
 };
 
 /// Tells the messages that an operator means from the others:

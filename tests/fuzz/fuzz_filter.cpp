@@ -33,8 +33,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   stored.failure.error = stored.message.body;
   const auto filter = operate::Filter::parse(text);
   if (filter.has_error()) {
-    require(filter.error().column() >= 1 && filter.error().column() <= text.size() + 1);
-    require(!filter.error().message().empty() && filter.error().message().find('\n') == std::string::npos);
+    require(filter.error().column >= 1 && filter.error().column <= text.size() + 1);
+    require(!filter.error().message.empty() && filter.error().message.find('\n') == std::string::npos);
   } else {
     const bool matches = filter->matches(stored, {});
     require(filter->also(*filter).matches(stored, {}) == matches);

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 std::pair<std::size_t, std::string> error_of(const std::string& text) {
   const auto filter = Filter::parse(text);
   EXPECT_TRUE(filter.has_error()) << text;
-  return filter.has_error() ? std::pair(filter.error().column(), filter.error().message())
+  return filter.has_error() ? std::pair(filter.error().column, filter.error().message)
                             : std::pair(std::size_t{0}, std::string());
 }
 

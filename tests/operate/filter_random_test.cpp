@@ -89,7 +89,7 @@ TEST(RandomFilters, SayWhatTheyWereMadeToSay) {
   for (int round = 0; round < kRounds; ++round) {
     const Claimed claimed = author.write(static_cast<int>(author.below(5)));
     const auto filter = Filter::parse(claimed.text);
-    ASSERT_FALSE(filter.has_error()) << claimed.text << "\n" << filter.error().message();
+    ASSERT_FALSE(filter.has_error()) << claimed.text << "\n" << filter.error().message;
     ASSERT_EQ(filter->matches(seven(), WallTime{}), claimed.truth) << claimed.text;
   }
 }
@@ -106,9 +106,9 @@ TEST(RandomFilters, BrokenOnesAreErrorsAndNothingWorse) {
     }
     const auto filter = Filter::parse(text);
     if (filter.has_error()) {
-      ASSERT_GE(filter.error().column(), 1U) << text;
-      ASSERT_LE(filter.error().column(), text.size() + 1) << text;
-      ASSERT_EQ(filter.error().message().find('\n'), std::string::npos) << text;
+      ASSERT_GE(filter.error().column, 1U) << text;
+      ASSERT_LE(filter.error().column, text.size() + 1) << text;
+      ASSERT_EQ(filter.error().message.find('\n'), std::string::npos) << text;
     } else {
       filter->matches(seven(), WallTime{});
     }

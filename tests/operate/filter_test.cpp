@@ -37,7 +37,7 @@ queue::StoredMessage invoice() {
 std::string ask(const std::string& text, const queue::StoredMessage& message = invoice()) {
   const auto filter = Filter::parse(text);
   if (filter.has_error()) {
-    return std::to_string(filter.error().column()) + ": " + filter.error().message();
+    return std::to_string(filter.error().column) + ": " + filter.error().message;
   }
   return filter->matches(message, kNow) ? "yes" : "no";
 }
