@@ -364,9 +364,8 @@ OrExit<void> QueueSession::check_plain_id(const Arguments& arguments) {
 Result<operate::QueueCounter> QueueSession::open_counter(const std::string& queue) {
   using Method = operate::QueueCounter::Method;
   SLUICE_TRY(opened, queues().open_operator(queue));
-  const bool keeps_count = host().store_of(queue).kind == config::StoreKind::sqlite;
-  const Method method = keeps_count ? Method::at_once : host().leased(queue) ? Method::as_told : Method::by_pages;
-  return operate::QueueCounter(std::move(*opened), method, clock());
+  const bool told = host().store_of(queue).kind == config::StoreKind::sqlite || host().leased(queue);
+  return operate::QueueCounter(std::move(*opened), told ? Method::as_told : Method::by_pages, clock());
 }
 
 void QueueSession::finish_deed(const operate::DeedCount& count, const std::string& stopped_by) {

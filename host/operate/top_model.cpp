@@ -100,13 +100,13 @@ Result<void> QueueCounter::look(queue::Half half, Sweep& sweep, Deadline deadlin
   if (clock_.steady_now() < sweep.again) {
     return {};
   }
-  if (method_ != Method::by_pages) {
-    const auto stats = operator_->stats({.half = half, .cheap = method_ == Method::as_told}, deadline);
+  if (method_ == Method::as_told) {
+    const auto stats = operator_->stats({.half = half, .cheap = true}, deadline);
     if (stats) {
       sweep = {.last_whole = *stats, .whole_at = clock_.wall_now() - stats->age.value_or(Duration::zero())};
       return {};
     }
-    if (method_ == Method::at_once || stats.error().code() != ErrorCode::unavailable) {
+    if (stats.error().code() != ErrorCode::unavailable) {
       return stats.error();
     }
   }

@@ -31,9 +31,10 @@ struct QueueCount {
 class QueueCounter {
  public:
   enum class Method {
-    at_once,   ///< where the store keeps count
     by_pages,  ///< where every count reads what is counted
-    as_told,   ///< as owners of the queue tell, who alone know what is in flight; by_pages while nobody tells
+    /// As the store keeps count, or as owners of the queue tell, who alone know what is in flight; by_pages while
+    /// nobody tells.
+    as_told,
   };
   /// Records of a page: one request, up to a megabyte.
   static constexpr std::size_t kPage = 1'000;

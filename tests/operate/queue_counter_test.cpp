@@ -61,18 +61,6 @@ struct Rig {
   std::optional<queue::QueueStats> told;  ///< by owners of the queue
 };
 
-TEST(QueueCounter, AsksAStoreThatKeepsCount) {
-  Rig rig;
-  rig.send(3);
-  QueueCounter counter = rig.counter(Method::at_once);
-  const auto count = counter.step(Deadline::never());
-  ASSERT_TRUE(count);
-  EXPECT_EQ(count->standard.ready, 3U);
-  EXPECT_FALSE(count->standard.at_least);
-  EXPECT_EQ(rig.stats, 2U) << "once for each half";
-  EXPECT_EQ(rig.lists, 0U);
-}
-
 TEST(QueueCounter, TellsWhatOwnersTellAndCountsWhereNobodyDoes) {
   Rig rig;
   rig.send(3);
