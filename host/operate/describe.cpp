@@ -50,8 +50,6 @@ void Fields::cell(const Column& column, Cell cell) {
   }
 }
 
-void Fields::span(const Column& column, Duration value) { cell(column, short_duration(value)); }
-
 std::string to_the_second(WallTime time) {
   return format_timestamp(time).substr(0, std::string_view("2006-01-02T15:04:05").size()) + "Z";
 }

@@ -112,7 +112,6 @@ class Fields {
   }
   /// For people alone.
   void cell(const Column& column, Cell cell);
-  void span(const Column& column, Duration value);
 
  private:
   JsonWriter* json_ = nullptr;

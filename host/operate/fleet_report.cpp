@@ -264,13 +264,13 @@ void describe(const fleet::KnownHost& known, Fields& fields) {
   fields.member("left_behind", some(host.left_behind));
   fields.member("no_answer", some(known.silence));
   fields.seconds("record_age_seconds", kNowhere, known.age);
-  fields.span(figures("SEEN"), known.age);
+  fields.cell(figures("SEEN"), short_duration(known.age));
   fields.text("version", names("VERSION", 6, 2), host.version);
   fields.member("address", host.address);
   fields.cell(names("HTTP", 15, 4), host.address.empty() ? "-" : host.address);
   fields.member("host_file", host.host_file);
   fields.member("started_at", host.started_at);
-  fields.span(figures("UP"), fields.now() - host.started_at);
+  fields.cell(figures("UP"), short_duration(fields.now() - host.started_at));
   fields.member("log_level", host.log_level);
   fields.member("file_log_level", host.file_log_level);
   fields.cell({.title = "LOG", .spare = 3},
@@ -370,7 +370,7 @@ void describe(const HandlerAtWork& at_work, Fields& fields) {
 
 void describe(const fleet::AuditEntry& entry, Fields& fields) {
   fields.time("at", {.title = "WHEN", .spare = 1}, entry.at);
-  fields.span(figures("AGO"), fields.now() - entry.at);
+  fields.cell(figures("AGO"), short_duration(fields.now() - entry.at));
   fields.text("who", names("WHO", 16), entry.who);
   fields.member("what", entry.what);
   fields.cell(prose("WHAT", 40), what_text(entry));

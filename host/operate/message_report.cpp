@@ -74,7 +74,7 @@ void describe_failed_at(std::string_view key, const Column& column, WallTime tim
     return;
   }
   fields.member(key, time);
-  fields.span(column, fields.now() - time);
+  fields.cell(column, short_duration(fields.now() - time));
 }
 
 std::string bytes_text(std::size_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
