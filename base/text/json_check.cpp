@@ -1,5 +1,7 @@
 #include "base/text/json_check.hpp"
 
+#include <algorithm>
+
 #include "base/text/json_reader.hpp"
 
 namespace sluice {
@@ -22,13 +24,9 @@ std::optional<std::string> json_string(std::string_view text) {
 }
 
 std::string_view json_trimmed(std::string_view text) {
-  while (!text.empty() && JsonCursor::is_space(text.front())) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && JsonCursor::is_space(text.back())) {
-    text.remove_suffix(1);
-  }
-  return text;
+  constexpr std::string_view kSpace = " \n\t\r";
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  return text.substr(0, text.find_last_not_of(kSpace) + 1);  // npos + 1 is 0
 }
 
 }  // namespace sluice

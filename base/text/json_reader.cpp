@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/text/json_check.hpp"
+#include "base/text/json_string.hpp"
 #include "base/text/number.hpp"
 #include "base/text/utf8.hpp"
 
@@ -13,171 +15,19 @@ namespace sluice {
 
 namespace {
 
-using Problem = JsonCursor::Problem;
-using BadText = JsonCursor::BadText;
+constexpr std::string_view kTooEarly = "the text ends too early";
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_high_surrogate(unsigned unit) { return unit >= 0xD800 && unit <= 0xDBFF; }
 bool is_low_surrogate(unsigned unit) { return unit >= 0xDC00 && unit <= 0xDFFF; }
 
-/// What a string holds that is not plain: escapes, and bytes that are no ASCII.
-class OddCharacters {
- public:
-  OddCharacters(const char* at, const char* end, BadText bad_text, std::string* out)
-      : at_(at), end_(end), bad_text_(bad_text), out_(out) {}
-
-  const char* at() const { return at_; }
-
-  /// To behind the closing quote.
-  Problem pass() {
-    while (true) {
-      const std::size_t run = plain_run(left());
-      append({at_, run});
-      at_ += run;
-      if (at_ == end_) {
-        return "the text ends within a string";
-      }
-      if (*at_ == '"') {
-        ++at_;
-        return nullptr;
-      }
-      if (const Problem problem = *at_ == '\\' ? escape() : odd_byte(); problem != nullptr) {
-        return problem;
-      }
-    }
+void append_to(std::string* out, unsigned character) {
+  if (out != nullptr) {
+    append_utf8(*out, character);
   }
-
- private:
-  std::string_view left() const { return {at_, static_cast<std::size_t>(end_ - at_)}; }
-  void append(std::string_view characters) {
-    if (out_ != nullptr) {
-      *out_ += characters;
-    }
-  }
-  void append_character(unsigned character) {
-    if (out_ != nullptr) {
-      append_utf8(*out_, character);
-    }
-  }
-
-  Problem odd_byte() {
-    if (static_cast<unsigned char>(*at_) < 0x20) {
-      return "a control character must be escaped";
-    }
-    const std::size_t length = utf8_length(left());
-    if (length == 0 && bad_text_ == BadText::refuse) {
-      return "the text is not UTF-8";
-    }
-    append(length > 0 ? left().substr(0, length) : std::string_view(kReplacementCharacter));
-    at_ += length > 0 ? length : 1;
-    return nullptr;
-  }
-
-  Problem escape() {
-    const char c = left().size() > 1 ? at_[1] : '\0';
-    if (c == 'u') {
-      return unicode_escape();
-    }
-    constexpr std::string_view kEscapes = "\"\\/bfnrt";
-    constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
-    const std::size_t which = c == '\0' ? std::string_view::npos : kEscapes.find(c);
-    if (which == std::string_view::npos) {
-      return "there is no such escape";
-    }
-    append(kMeanings.substr(which, 1));
-    at_ += 2;
-    return nullptr;
-  }
-
-  Problem unicode_escape() {
-    const char* const start = at_;
-    unsigned unit = 0;
-    if (const Problem problem = hex4(unit); problem != nullptr) {
-      return problem;
-    }
-    if (is_high_surrogate(unit) && left().starts_with("\\u")) {
-      const char* const second = at_;
-      unsigned low = 0;
-      if (const Problem problem = hex4(low); problem != nullptr) {
-        return problem;
-      }
-      if (is_low_surrogate(low)) {
-        append_character(0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00));
-        return nullptr;
-      }
-      at_ = second;
-    }
-    if (!is_high_surrogate(unit) && !is_low_surrogate(unit)) {
-      append_character(unit);
-      return nullptr;
-    }
-    if (bad_text_ == BadText::refuse) {
-      at_ = start;
-      return "half a surrogate pair is no character";
-    }
-    append(kReplacementCharacter);
-    return nullptr;
-  }
-
-  Problem hex4(unsigned& unit) {
-    constexpr Problem kNoHex = "four hexadecimal digits are expected";
-    if (left().size() < 6) {
-      return kNoHex;
-    }
-    if (std::from_chars(at_ + 2, at_ + 6, unit, 16).ptr != at_ + 6) {
-      return kNoHex;
-    }
-    at_ += 6;
-    return nullptr;
-  }
-
-  const char* at_;
-  const char* const end_;
-  const BadText bad_text_;
-  std::string* const out_;
-};
+}
 
 }  // namespace
-
-JsonCursor::Problem JsonCursor::number() {
-  constexpr Problem kNoDigit = "a digit is expected";
-  const auto digits = [this] {
-    const char* const first = at_;
-    while (!at_end() && is_digit(*at_)) {
-      ++at_;
-    }
-    return at_ != first;
-  };
-  at_ += *at_ == '-' ? 1 : 0;
-  if (!at_end() && *at_ == '0') {
-    ++at_;
-    if (!at_end() && is_digit(*at_)) {
-      return "a number must not begin with 0";
-    }
-  } else if (!digits()) {
-    return kNoDigit;
-  }
-  if (!at_end() && *at_ == '.') {
-    ++at_;
-    if (!digits()) {
-      return kNoDigit;
-    }
-  }
-  if (!at_end() && (*at_ == 'e' || *at_ == 'E')) {
-    ++at_;
-    at_ += !at_end() && (*at_ == '+' || *at_ == '-') ? 1 : 0;
-    if (!digits()) {
-      return kNoDigit;
-    }
-  }
-  return nullptr;
-}
-
-JsonCursor::Problem JsonCursor::rest_of_string(BadText bad_text, std::string* out) {
-  OddCharacters characters(at_, end_, bad_text, out);
-  const Problem problem = characters.pass();
-  at_ = characters.at();
-  return problem;
-}
 
 bool JsonReader::fail(std::string_view reason) {
   if (reason_.empty()) {
@@ -187,7 +37,7 @@ bool JsonReader::fail(std::string_view reason) {
 }
 
 std::string JsonReader::place() const {
-  const std::string_view before = text_.substr(0, offset());
+  const std::string_view before(begin_, offset());
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
   const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
   return "line " + std::to_string(line) + ", column " + std::to_string(before.size() - line_start + 1);
@@ -197,7 +47,7 @@ JsonReader::Kind JsonReader::peek() {
   if (failed()) {
     return Kind::nothing;
   }
-  const char first = cursor_.peek();
+  const char first = look();
   switch (first) {
     case '{':
       return Kind::object;
@@ -211,7 +61,7 @@ JsonReader::Kind JsonReader::peek() {
     case 'n':
       return Kind::null;
     default:
-      return first == '-' || JsonCursor::is_digit(first) ? Kind::number : Kind::nothing;
+      return first == '-' || is_digit(first) ? Kind::number : Kind::nothing;
   }
 }
 
@@ -219,13 +69,13 @@ bool JsonReader::begin(char bracket) {
   if (failed()) {
     return false;
   }
-  if (cursor_.peek() != bracket) {
+  if (look() != bracket) {
     return fail(bracket == '{' ? "an object is expected" : "an array is expected");
   }
   if (depth_ == max_depth_) {
     return fail("it is nested too deep");
   }
-  cursor_.pass();
+  ++at_;
   ++depth_;
   fresh_ = true;
   return true;
@@ -235,13 +85,24 @@ bool JsonReader::begin_object() { return begin('{'); }
 bool JsonReader::begin_array() { return begin('['); }
 
 bool JsonReader::next(char closing) {
-  bool more = false;
-  if (failed() || !is_fine(cursor_.next(closing, fresh_, more))) {
+  if (failed()) {
     return false;
   }
-  fresh_ = false;
-  depth_ -= more ? 0 : 1;
-  return more;
+  const char found = look();
+  const bool fresh = std::exchange(fresh_, false);
+  if (found == ',' && !fresh) {
+    ++at_;
+    return true;
+  }
+  if (found == closing) {
+    ++at_;
+    --depth_;
+    return false;
+  }
+  if (at_ == end_) {
+    return fail(kTooEarly);
+  }
+  return fresh || fail(closing == '}' ? "',' or '}' is expected" : "',' or ']' is expected");
 }
 
 bool JsonReader::next_element() { return next(']'); }
@@ -250,36 +111,37 @@ bool JsonReader::next_member(std::string_view& name) {
   if (!next('}')) {
     return false;
   }
-  const bool quoted = cursor_.peek() == '"';
-  const char* const start = cursor_.at();
-  if (!quoted || !cursor_.plain_string(name)) {
+  const bool quoted = look() == '"';
+  const char* const start = at_;
+  const char* const plain_end = quoted ? start + 1 + plain_run({start + 1, end_}) : end_;
+  if (plain_end != end_ && *plain_end == '"') {
+    name = {start + 1, plain_end};
+    at_ = plain_end + 1;
+  } else {
     name_.clear();
-    if (!is_fine(cursor_.name(bad_text_, &name_))) {
+    if (!pass_name(&name_)) {
       return false;
     }
     name = name_;
   }
-  written_name_ = {start, static_cast<std::size_t>(cursor_.at() - start)};
-  return is_fine(cursor_.colon());
+  written_name_ = since(start);
+  return pass_colon();
 }
 
 bool JsonReader::read_string(std::string& out) {
   out.clear();
-  if (peek() != Kind::string) {
-    return fail("a string is expected");
-  }
-  return is_fine(cursor_.string(bad_text_, &out));
+  return peek() == Kind::string ? pass_string(&out) : fail("a string is expected");
 }
 
 bool JsonReader::read_number(std::string_view& text) {
   if (peek() != Kind::number) {
     return fail("a number is expected");
   }
-  const char* const start = cursor_.at();
-  if (!is_fine(cursor_.number())) {
+  const char* const start = at_;
+  if (!pass_number()) {
     return false;
   }
-  text = {start, static_cast<std::size_t>(cursor_.at() - start)};
+  text = since(start);
   return true;
 }
 
@@ -287,16 +149,11 @@ bool JsonReader::read_bool(bool& out) {
   if (peek() != Kind::boolean) {
     return fail("true or false is expected");
   }
-  out = *cursor_.at() == 't';
-  return is_fine(cursor_.word(out ? "true" : "false"));
+  out = *at_ == 't';
+  return pass_word(out ? "true" : "false");
 }
 
-bool JsonReader::read_null() {
-  if (peek() != Kind::null) {
-    return fail("null is expected");
-  }
-  return is_fine(cursor_.word("null"));
-}
+bool JsonReader::read_null() { return peek() == Kind::null ? pass_word("null") : fail("null is expected"); }
 
 bool JsonReader::skip() {
   const Kind kind = peek();
@@ -305,34 +162,33 @@ bool JsonReader::skip() {
     case Kind::array:
       begin(kind == Kind::object ? '{' : '[');
       while (next(kind == Kind::object ? '}' : ']')) {
-        const bool named =
-            kind == Kind::array || (is_fine(cursor_.name(bad_text_, nullptr)) && is_fine(cursor_.colon()));
+        const bool named = kind == Kind::array || (pass_name(nullptr) && pass_colon());
         if (!named || !skip()) {
           return false;
         }
       }
       return !failed();
     case Kind::string:
-      return is_fine(cursor_.string(bad_text_, nullptr));
+      return pass_string(nullptr);
     case Kind::number:
-      return is_fine(cursor_.number());
+      return pass_number();
     case Kind::boolean:
-      return is_fine(cursor_.word(*cursor_.at() == 't' ? "true" : "false"));
+      return pass_word(*at_ == 't' ? "true" : "false");
     case Kind::null:
-      return is_fine(cursor_.word("null"));
+      return pass_word("null");
     case Kind::nothing:
       break;
   }
-  return fail(cursor_.at_end() ? JsonCursor::kTooEarly : "a value is expected");
+  return fail(at_ == end_ ? kTooEarly : "a value is expected");
 }
 
 bool JsonReader::read_raw(std::string_view& text) {
   peek();  // passes the white space before the value
-  const char* const start = cursor_.at();
+  const char* const start = at_;
   if (!skip()) {
     return false;
   }
-  text = {start, static_cast<std::size_t>(cursor_.at() - start)};
+  text = since(start);
   return true;
 }
 
@@ -340,8 +196,129 @@ bool JsonReader::finish() {
   if (failed()) {
     return false;
   }
-  cursor_.peek();
-  return cursor_.at_end() || fail("there is more text after the value");
+  look();
+  return at_ == end_ || fail("there is more text after the value");
+}
+
+bool JsonReader::pass_rest_of_string(std::string* out) {
+  while (true) {
+    const char* const first = at_;
+    at_ += plain_run(left());
+    append(out, since(first));
+    if (at_ == end_) {
+      return fail("the text ends within a string");
+    }
+    if (*at_ == '"') {
+      ++at_;
+      return true;
+    }
+    if (!(*at_ == '\\' ? pass_escape(out) : pass_odd_byte(out))) {
+      return false;
+    }
+  }
+}
+
+bool JsonReader::pass_odd_byte(std::string* out) {
+  if (static_cast<unsigned char>(*at_) < 0x20) {
+    return fail("a control character must be escaped");
+  }
+  const std::size_t length = utf8_length(left());
+  if (length == 0 && bad_text_ == BadText::refuse) {
+    return fail("the text is not UTF-8");
+  }
+  append(out, length > 0 ? left().substr(0, length) : kReplacementCharacter);
+  at_ += std::max<std::size_t>(length, 1);
+  return true;
+}
+
+bool JsonReader::pass_escape(std::string* out) {
+  const char c = left().size() > 1 ? at_[1] : '\0';
+  if (c == 'u') {
+    return pass_unicode_escape(out);
+  }
+  constexpr std::string_view kEscapes = "\"\\/bfnrt";
+  constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
+  const std::size_t which = c == '\0' ? std::string_view::npos : kEscapes.find(c);
+  if (which == std::string_view::npos) {
+    return fail("there is no such escape");
+  }
+  append(out, kMeanings.substr(which, 1));
+  at_ += 2;
+  return true;
+}
+
+bool JsonReader::pass_unicode_escape(std::string* out) {
+  const char* const start = at_;
+  unsigned unit = 0;
+  if (!pass_hex4(unit)) {
+    return false;
+  }
+  if (is_high_surrogate(unit) && left().starts_with("\\u")) {
+    const char* const second = at_;
+    unsigned low = 0;
+    if (!pass_hex4(low)) {
+      return false;
+    }
+    if (is_low_surrogate(low)) {
+      append_to(out, 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00));
+      return true;
+    }
+    at_ = second;
+  }
+  if (!is_high_surrogate(unit) && !is_low_surrogate(unit)) {
+    append_to(out, unit);
+    return true;
+  }
+  if (bad_text_ == BadText::refuse) {
+    at_ = start;
+    return fail("half a surrogate pair is no character");
+  }
+  append(out, kReplacementCharacter);
+  return true;
+}
+
+bool JsonReader::pass_hex4(unsigned& unit) {
+  if (left().size() < 6 || std::from_chars(at_ + 2, at_ + 6, unit, 16).ptr != at_ + 6) {
+    return fail("four hexadecimal digits are expected");
+  }
+  at_ += 6;
+  return true;
+}
+
+bool JsonReader::pass_digits() {
+  const char* const first = at_;
+  at_ = std::find_if_not(at_, end_, is_digit);
+  return at_ != first || fail("a digit is expected");
+}
+
+bool JsonReader::pass_number() {
+  at_ += *at_ == '-' ? 1 : 0;
+  if (left().starts_with('0')) {
+    ++at_;
+    if (at_ != end_ && is_digit(*at_)) {
+      return fail("a number must not begin with 0");
+    }
+  } else if (!pass_digits()) {
+    return false;
+  }
+  if (left().starts_with('.')) {
+    ++at_;
+    if (!pass_digits()) {
+      return false;
+    }
+  }
+  if (left().starts_with('e') || left().starts_with('E')) {
+    ++at_;
+    at_ += left().starts_with('+') || left().starts_with('-') ? 1 : 0;
+    return pass_digits();
+  }
+  return true;
+}
+
+bool JsonReader::pass_word(std::string_view wanted) {
+  const auto [differs, rest] = std::mismatch(at_, end_, wanted.begin(), wanted.end());
+  at_ = differs;
+  return rest == wanted.end() || fail("true, false or null is expected");
 }
 
 namespace {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -10,111 +9,6 @@
 
 namespace sluice {
 
-/// A place in a text, and the pieces that JSON (RFC 8259) is made of there. Each function passes what it is named after
-/// and returns nothing, or what is wrong at the place where it then stands. It is all that is known here of how JSON is
-/// written; JsonReader asks in which order.
-///
-/// A value of one thread. The text is borrowed.
-class JsonCursor {
- public:
-  /// What is wrong, as a constant; null: nothing.
-  using Problem = const char*;
-  /// What to do about bytes that are not UTF-8 and about lone surrogates in escapes.
-  enum class BadText { replace, refuse };
-
-  explicit JsonCursor(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
-
-  const char* at() const { return at_; }
-  bool at_end() const { return at_ == end_; }
-
-  /// The first character behind white space, which is passed; zero at the end. It is not passed itself.
-  char peek() {
-    for (; at_ != end_; ++at_) {
-      const char found = *at_;
-      if (found > ' ' || !is_space(found)) {
-        return found;
-      }
-    }
-    return '\0';
-  }
-  /// Passes the character that `peek` has shown.
-  void pass() { ++at_; }
-
-  /// What stands between two elements, or behind the last one: `more` says which. Nothing before the `first` one.
-  Problem next(char closing, bool first, bool& more) {
-    const char found = peek();
-    more = true;
-    if (found == ',' && !first) {
-      ++at_;
-      return nullptr;
-    }
-    if (found == closing) {
-      more = false;
-      ++at_;
-      return nullptr;
-    }
-    if (at_end()) {
-      return kTooEarly;
-    }
-    return first ? nullptr : closing == '}' ? "',' or '}' is expected" : "',' or ']' is expected";
-  }
-  /// A member's name, with white space before it.
-  Problem name(BadText bad_text, std::string* out) {
-    return peek() == '"' ? string(bad_text, out) : "a name in quotes is expected";
-  }
-  Problem colon() {
-    if (peek() != ':') {
-      return "':' is expected";
-    }
-    ++at_;
-    return nullptr;
-  }
-
-  /// From the quote that `peek` has shown. Its characters are appended to `out`, unless that is null.
-  Problem string(BadText bad_text, std::string* out) {
-    const char* const first = ++at_;
-    at_ += plain_run({at_, static_cast<std::size_t>(end_ - at_)});
-    if (out != nullptr) {
-      out->append(first, at_);
-    }
-    if (at_ != end_ && *at_ == '"') {
-      ++at_;
-      return nullptr;
-    }
-    return rest_of_string(bad_text, out);
-  }
-  /// Where the string that `peek` has shown is plain ASCII without escapes: all of it, and it is passed. Otherwise
-  /// nothing happens.
-  bool plain_string(std::string_view& characters) {
-    const std::size_t run = plain_run({at_ + 1, static_cast<std::size_t>(end_ - at_ - 1)});
-    if (at_ + 1 + run == end_ || at_[1 + run] != '"') {
-      return false;
-    }
-    characters = {at_ + 1, run};
-    at_ += run + 2;
-    return true;
-  }
-  Problem number();
-  Problem word(std::string_view wanted) {
-    if (std::string_view(at_, static_cast<std::size_t>(end_ - at_)).starts_with(wanted)) {
-      at_ += wanted.size();
-      return nullptr;
-    }
-    at_ = std::mismatch(at_, end_, wanted.begin(), wanted.end()).first;
-    return "true, false or null is expected";
-  }
-  static constexpr bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
-  static constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-  static constexpr Problem kTooEarly = "the text ends too early";
-
- private:
-  Problem rest_of_string(BadText bad_text, std::string* out);
-
-  const char* at_;
-  const char* end_;
-};
-
 /// Reads JSON (RFC 8259) by asking for what should come next, without building a tree, so that decoders look like the
 /// shape of what they decode and numbers stay text.
 ///
@@ -123,10 +17,11 @@ class JsonCursor {
 class JsonReader {
  public:
   enum class Kind { nothing, object, array, string, number, boolean, null };
-  using BadText = JsonCursor::BadText;
+  /// What to do about bytes that are not UTF-8 and about lone surrogates in escapes.
+  enum class BadText { replace, refuse };
 
   JsonReader(std::string_view text, std::size_t max_depth, BadText bad_text)
-      : text_(text), cursor_(text), max_depth_(max_depth), bad_text_(bad_text) {}
+      : begin_(text.data()), end_(begin_ + text.size()), max_depth_(max_depth), bad_text_(bad_text) {}
 
   /// The kind of the value that begins here, by its first character; nothing at the end or where no value can begin.
   Kind peek();
@@ -157,19 +52,63 @@ class JsonReader {
   bool failed() const { return !reason_.empty(); }
   const std::string& reason() const { return reason_; }
   /// How many bytes lie before the place of the failure; all of them when the text ended too early.
-  std::size_t offset() const { return static_cast<std::size_t>(cursor_.at() - text_.data()); }
+  std::size_t offset() const { return static_cast<std::size_t>(at_ - begin_); }
   /// "line 3, column 14", both from 1, columns in bytes: the same place.
   std::string place() const;
 
  private:
-  // True when there is no problem; otherwise fails with it.
-  bool is_fine(JsonCursor::Problem problem) { return problem == nullptr || fail(problem); }
-  bool begin(char bracket);
-  // Passes the comma or the closing bracket; false at the end of the container and on failure.
-  bool next(char closing);
+  // The first character behind white space, which is passed; zero at the end.
+  char look() {
+    for (; at_ != end_; ++at_) {
+      if (const char found = *at_; found > ' ' || (found != ' ' && found != '\n' && found != '\t' && found != '\r')) {
+        return found;
+      }
+    }
+    return '\0';
+  }
+  std::string_view left() const { return {at_, static_cast<std::size_t>(end_ - at_)}; }
+  std::string_view since(const char* start) const { return {start, static_cast<std::size_t>(at_ - start)}; }
 
-  std::string_view text_;
-  JsonCursor cursor_;
+  // Each passes what it is named after; on failure the reader stands where that is wrong.
+  bool begin(char bracket);
+  // The comma or the closing bracket; false at the end of the container and on failure.
+  bool next(char closing);
+  bool pass_name(std::string* out) { return look() == '"' ? pass_string(out) : fail("a name in quotes is expected"); }
+  bool pass_colon() {
+    if (look() != ':') {
+      return fail("':' is expected");
+    }
+    ++at_;
+    return true;
+  }
+  // From the quote that `look` has shown. Its characters are appended to `out`, unless that is null.
+  bool pass_string(std::string* out) {
+    const char* const first = ++at_;
+    at_ += plain_run(left());
+    append(out, since(first));
+    if (at_ != end_ && *at_ == '"') {
+      ++at_;
+      return true;
+    }
+    return pass_rest_of_string(out);
+  }
+  bool pass_rest_of_string(std::string* out);
+  static void append(std::string* out, std::string_view characters) {
+    if (out != nullptr) {
+      *out += characters;
+    }
+  }
+  bool pass_odd_byte(std::string* out);
+  bool pass_escape(std::string* out);
+  bool pass_unicode_escape(std::string* out);
+  bool pass_hex4(unsigned& unit);
+  bool pass_number();
+  bool pass_digits();
+  bool pass_word(std::string_view wanted);
+
+  const char* begin_;
+  const char* end_;
+  const char* at_ = begin_;
   std::size_t max_depth_;
   BadText bad_text_;
   std::size_t depth_ = 0;
