@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 namespace sluice {
@@ -10,8 +9,11 @@ namespace sluice {
 Result<std::unique_ptr<TemporaryFolder>> TemporaryFolder::make(const std::string& name) {
   std::error_code code;
   std::string path = (std::filesystem::temp_directory_path(code) / (name + "-XXXXXX")).string();
-  if (code || ::mkdtemp(path.data()) == nullptr) {
-    return Error(ErrorCode::denied, "cannot make a temporary folder " + path + ": " + std::strerror(errno) +
+  if (!code && ::mkdtemp(path.data()) == nullptr) {
+    code.assign(errno, std::generic_category());
+  }
+  if (code) {
+    return Error(ErrorCode::denied, "cannot make a temporary folder " + path + ": " + code.message() +
                                         "; name one that can be written with TMPDIR");
   }
   return std::make_unique<TemporaryFolder>(std::move(path));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -27,6 +29,17 @@ TEST(TemporaryFolder, SaysWhereNoneCanBeMade) {
   EXPECT_NE(folder.error().message().find("no/such/folder/sluice-test-"), std::string::npos);
   EXPECT_NE(folder.error().message().find("No such file or directory; name one that can be written with TMPDIR"),
             std::string::npos);
+}
+
+TEST(TemporaryFolder, SaysThatTmpdirIsNoFolder) {
+  const char* const before = std::getenv("TMPDIR");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("TMPDIR", "/dev/null", 1);
+  errno = 0;
+  const auto folder = TemporaryFolder::make("sluice-test");
+  before == nullptr ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", kept.c_str(), 1);
+  ASSERT_TRUE(folder.has_error());
+  EXPECT_NE(folder.error().message().find("Not a directory; name one"), std::string::npos) << folder.error().message();
 }
 
 }  // namespace
