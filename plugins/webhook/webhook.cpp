@@ -6,7 +6,6 @@
 #include <strings.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -158,10 +157,7 @@ struct Settings {
     settings.url = url_option(options);
     settings.method = publishing::one_of(options, "method", {"POST", "PUT", "PATCH", "DELETE"});
     settings.headers = headers_option(options);
-    settings.content_type = options.get("content_type", "");
-    if (has_control(settings.content_type)) {
-      refuse("content_type", "has a control character in it");
-    }
+    settings.content_type = publishing::plain_text(options, "content_type");
     settings.attribute_prefix = options.get("attribute_prefix", "");
     if (!settings.attribute_prefix.empty()) {
       settings.attribute_prefix = token_option(options, "attribute_prefix");
@@ -336,21 +332,13 @@ sluice::Outcome judge(const Answer& answer, std::chrono::nanoseconds retry_after
   return sluice::retry(describe(answer));
 }
 
-/// The host and other plugins use the same libcurl, which counts its users; so it is never cleaned up here.
-void start_curl_once() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-      throw std::runtime_error("libcurl cannot be started");
-    }
-  });
-}
-
 /// What of an answer is kept.
 struct Received {
   CURL* easy = nullptr;
   std::size_t limit = 0;
+  bool follows = false;  ///< a redirect is to be followed
   bool headers_complete = false;
+  bool redirected = false;  ///< and this is one: where it leads to is known at its end
   std::string body{};
 };
 
@@ -363,6 +351,7 @@ std::size_t receive_header(char* data, std::size_t, std::size_t size, void* user
     long status = 0;
     curl_easy_getinfo(received.easy, CURLINFO_RESPONSE_CODE, &status);
     received.headers_complete = status >= 200;  // Others only announce the answer.
+    received.redirected = received.follows && status >= 300 && status <= 399;
   }
   return size;
 }
@@ -372,7 +361,7 @@ std::size_t receive_body(char* data, std::size_t, std::size_t size, void* user) 
   const std::size_t kept = std::min(size, received.limit - received.body.size());
   received.body.append(data, kept);
   // Less than what came ends the transfer: a body that nobody will look at is not worth reading.
-  return kept;
+  return received.redirected ? size : kept;
 }
 
 /// From seconds and from a date alike.
@@ -397,7 +386,6 @@ struct Transfer {
   sluice::AsyncContext context;
   const std::string_view body;  ///< the message's, until it is completed
   const HeaderList headers;
-  std::shared_ptr<std::atomic<bool>> stopped = std::make_shared<std::atomic<bool>>(false);
   std::unique_ptr<CURL, FreeEasy> easy{};
   std::chrono::steady_clock::time_point ends{};
   long redirects = 0;
@@ -412,7 +400,10 @@ struct Transfer {
 class Sender {
  public:
   explicit Sender(const Settings& settings) : settings_(settings), origin_(origin_of(settings.url)) {
-    start_curl_once();
+    // The host and other plugins use the same libcurl, which counts its users; so it is never cleaned up here.
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+      throw std::runtime_error("libcurl cannot be started");
+    }
     multi_.reset(curl_multi_init());
     if (multi_ == nullptr) {
       throw std::bad_alloc();
@@ -438,8 +429,7 @@ class Sender {
 
   /// Completes the message when the answer is there, or soon after its context asks to stop.
   void send(std::unique_ptr<Transfer> transfer) {
-    transfer->context.on_stop([this, number = transfer.get(), stopped = transfer->stopped] {
-      *stopped = true;
+    transfer->context.on_stop([this, number = transfer.get()] {
       {
         const std::lock_guard lock(mutex_);
         stopped_.push_back(number);
@@ -476,7 +466,8 @@ class Sender {
       }
       for (const Transfer* const number : stopped) {
         // The place of one that has ended may be another's.
-        if (const auto found = transfers_.find(number); found != transfers_.end() && *found->second->stopped) {
+        if (const auto found = transfers_.find(number);
+            found != transfers_.end() && found->second->context.stop_requested()) {
           finish(found, CURLE_ABORTED_BY_CALLBACK);
         }
       }
@@ -500,7 +491,7 @@ class Sender {
 
   void start(std::unique_ptr<Transfer> made) {
     Transfer& transfer = *made;
-    if (*transfer.stopped) {
+    if (transfer.context.stop_requested()) {
       complete(transfer, Answer{.end = Answer::End::stopped});
       return;
     }
@@ -525,6 +516,8 @@ class Sender {
     CURL* easy = transfer.easy.get();
     curl_easy_setopt(easy, CURLOPT_PRIVATE, &transfer);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    // Without it the thread would wait for a resolver that hangs when a request is broken off.
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     // curl would send our headers along to whatever host a redirect names.
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
@@ -551,7 +544,7 @@ class Sender {
   /// Of the server that the transfer has come to.
   bool ask(Transfer& transfer) {
     const auto left = std::chrono::ceil<milliseconds>(transfer.ends - Clock::now());
-    transfer.received = {transfer.easy.get(), settings_.response_limit};
+    transfer.received = {transfer.easy.get(), settings_.response_limit, transfer.redirects < settings_.redirects};
     transfer.why[0] = '\0';
     curl_easy_setopt(transfer.easy.get(), CURLOPT_URL, transfer.url.c_str());
     // curl takes 0 for no limit.
@@ -592,7 +585,7 @@ class Sender {
     curl_easy_getinfo(transfer.easy.get(), CURLINFO_RESPONSE_CODE, &answer.status);
     // The status is the server's decision. That the body behind it did not come whole changes nothing, and to send
     // again what was accepted would be wrong.
-    if (transfer.received.headers_complete) {
+    if (transfer.received.headers_complete && (code == CURLE_OK || !transfer.received.redirected)) {
       answer.end = Answer::End::answered;
       answer.body = std::move(transfer.received.body);
       answer.retry_after = retry_after(transfer.easy.get());

@@ -275,6 +275,38 @@ TEST_F(WebhookTest, BreaksOffWhenAskedToStop) {
   EXPECT_EQ(late.reason, "no answer within the job's timeout");
 }
 
+/// What a redirect that is to be followed says besides is of no interest, and the message not to blame for it.
+TEST_F(WebhookTest, FollowsARedirectWhateverItsBody) {
+  HttpServer server([](const HttpRequest& request) {
+    return request.head.starts_with("POST /hook") ? answer("302 Found", "moved", "Location: /other\r\n")
+                                                  : answer("200 OK");
+  });
+  const OptionMap options{{"url", server.url()}, {"redirects", 1}, {"response_limit", 0}};
+  EXPECT_EQ(LiveHost("webhook", options).handle({.body = "x"}).status, SLUICE_DONE);
+}
+
+TEST_F(WebhookTest, TriesAgainWhereARedirectDoesNotComeToItsEnd) {
+  HttpServer server([](const HttpRequest& request) {
+    const bool redirected = request.body == "redirected" && request.head.starts_with("POST /hook");
+    return redirected ? "HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 10\r\n\r\n" : answer("200 OK");
+  });
+  LiveHost host("webhook", {{"url", server.url()}, {"redirects", 1}});
+  Stop stop;
+  Result result;
+  std::jthread worker([&] { result = host.handle({.body = "redirected"}, stop); });
+  EXPECT_TRUE(server.wait_for_requests(1));
+  for (int i = 0; i < 20; ++i) {
+    // By the end of these the head of the redirect has come.
+    EXPECT_EQ(host.handle({.body = "x"}).status, SLUICE_DONE);
+  }
+  stop.requested = true;
+  worker.join();
+  EXPECT_EQ(result.status, SLUICE_RELEASE) << result.reason;
+  const OptionMap quick{{"url", server.url()}, {"redirects", 1}, {"timeout", "200ms"}};
+  const Result late = LiveHost("webhook", quick).handle({.body = "redirected"});
+  EXPECT_EQ(late.status, SLUICE_RETRY) << late.reason;
+}
+
 TEST_F(WebhookTest, SendsNothingOnceAskedToStop) {
   HttpServer server([](const HttpRequest&) { return answer("200 OK"); });
   Stop stop;
