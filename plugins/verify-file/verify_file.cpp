@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -21,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "publishing/publishing.hpp"
 
@@ -138,11 +140,10 @@ class File {
   int fd_ = -1;
 };
 
-/// What a message asks for. Hashes are in lower-case hexadecimal; at least one is there.
+/// What a message asks for. At least one hash is there, by its name, in lower-case hexadecimal.
 struct Request {
   std::string path;
-  std::optional<std::string> md5;
-  std::optional<std::string> sha256;
+  std::map<std::string, std::string> hashes;
 };
 
 /// The body is no request; the text says what is wrong with it.
@@ -212,8 +213,13 @@ Request parse_request(std::string_view body) {
   if (path->find('\0') != std::string::npos) {
     throw BadRequest("\"path\" has a zero byte in it");
   }
-  Request request{*path, hash_member(object, "md5", 32), hash_member(object, "sha256", 64)};
-  if (!request.md5 && !request.sha256) {
+  Request request{*path, {}};
+  for (const auto& [name, digits] : {std::pair("md5", 32U), std::pair("sha256", 64U)}) {
+    if (auto hash = hash_member(object, name, digits)) {
+      request.hashes[name] = *std::move(hash);
+    }
+  }
+  if (request.hashes.empty()) {
     throw BadRequest("the body has neither \"md5\" nor \"sha256\"");
   }
   return request;
@@ -259,6 +265,8 @@ class VerifyFile {
   };
 
   explicit VerifyFile(const sluice::Options& values) : root_(values.get("root", "")) {
+    functions_["md5"].reset(EVP_MD_fetch(nullptr, "MD5", nullptr));
+    functions_["sha256"].reset(EVP_MD_fetch(nullptr, "SHA256", nullptr));
     std::error_code failure;
     if (values.has("root") && !std::filesystem::is_directory(root_, failure)) {
       throw std::invalid_argument("the option \"root\" must be a folder that exists; \"" + root_ + "\" is none");
@@ -276,7 +284,7 @@ class VerifyFile {
       return sluice::reject("the path " + request->path +
                             " is relative; set the option \"root\" to the folder it starts from");
     }
-    if (request->md5 && md5_ == nullptr) {
+    if (request->hashes.contains("md5") && functions_.at("md5") == nullptr) {
       return sluice::retry("this machine's OpenSSL does not offer MD5");
     }
     File file;
@@ -289,13 +297,9 @@ class VerifyFile {
 
  private:
   sluice::Outcome compare(const Request& request, File& file, const sluice::Context& context) const {
-    std::optional<Digest> md5;
-    std::optional<Digest> sha256;
-    if (request.md5) {
-      md5.emplace(md5_);
-    }
-    if (request.sha256) {
-      sha256.emplace(sha256_);
+    std::map<std::string, Digest> digests;
+    for (const auto& [name, expected] : request.hashes) {
+      digests.emplace(name, functions_.at(name));
     }
     const auto buffer = std::make_unique_for_overwrite<char[]>(kChunk);
     std::size_t size = 0;
@@ -307,29 +311,23 @@ class VerifyFile {
       if (const int error = file.read(buffer.get(), kChunk, &size); error != 0) {
         return sluice::retry(request.path + " cannot be read: " + text_of(error));
       }
-      if (md5) {
-        md5->update(buffer.get(), size);
-      }
-      if (sha256) {
-        sha256->update(buffer.get(), size);
+      for (auto& [name, digest] : digests) {
+        digest.update(buffer.get(), size);
       }
     } while (size > 0);
-    const std::string wrong = difference("md5", request.md5, md5) + difference("sha256", request.sha256, sha256);
+    std::string wrong;
+    for (auto& [name, digest] : digests) {
+      const std::string& expected = request.hashes.at(name);
+      if (const std::string found = digest.finish(); found != expected) {
+        wrong += ": " + name + " is " + found + ", expected " + expected;
+      }
+    }
     return wrong.empty() ? sluice::done() : sluice::reject(request.path + wrong);
   }
 
-  static std::string difference(const char* name, const std::optional<std::string>& expected,
-                                std::optional<Digest>& digest) {
-    if (!expected) {
-      return {};
-    }
-    const std::string found = digest->finish();
-    return found == *expected ? "" : std::string(": ") + name + " is " + found + ", expected " + *expected;
-  }
-
   std::string root_;
-  HashFunction md5_{EVP_MD_fetch(nullptr, "MD5", nullptr)};
-  HashFunction sha256_{EVP_MD_fetch(nullptr, "SHA256", nullptr)};
+  /// By the names that messages have for them.
+  std::map<std::string, HashFunction> functions_;
 };
 
 }  // namespace
