@@ -284,30 +284,10 @@ std::string_view trimmed(std::string_view line) {
 }
 
 /// How much output of one attempt may still go to the log; both streams share it.
-class OutputBudget {
- public:
-  explicit OutputBudget(std::size_t limit) : limit_(limit), left_(limit) {}
-
-  /// Takes up to `size` from the budget and answers how much that was.
-  std::size_t take(std::size_t size) {
-    const std::size_t taken = std::min(size, left_);
-    left_ -= taken;
-    exceeded_ = exceeded_ || taken < size;
-    return taken;
-  }
-  /// True the first time after something was refused.
-  bool just_exceeded() {
-    const bool now = exceeded_ && !told_;
-    told_ = exceeded_;
-    return now;
-  }
-  std::size_t limit() const { return limit_; }
-
- private:
-  std::size_t limit_;
-  std::size_t left_;
-  bool exceeded_ = false;
-  bool told_ = false;
+struct OutputBudget {
+  const std::size_t limit;
+  std::size_t left = limit;
+  bool exceeded = false;
 };
 
 /// One output stream on its way into the log, line by line, and the memory of its end.
@@ -325,7 +305,9 @@ class OutputStream {
     if (!level_) {
       return;
     }
-    bytes = bytes.substr(0, budget_.take(bytes.size()));
+    const bool exceeded = bytes.size() > budget_.left;
+    bytes = bytes.substr(0, budget_.left);
+    budget_.left -= bytes.size();
     while (!bytes.empty()) {
       const std::size_t newline = bytes.find('\n');
       const std::size_t size = std::min({bytes.size(), newline, kMaxLine - line_.size()});
@@ -338,8 +320,8 @@ class OutputStream {
         end_line();
       }
     }
-    if (budget_.just_exceeded()) {
-      context_.warn("output beyond " + std::to_string(budget_.limit()) +
+    if (exceeded && !std::exchange(budget_.exceeded, true)) {
+      context_.warn("output beyond " + std::to_string(budget_.limit) +
                     " bytes is not logged; see the option output_limit");
     }
   }
@@ -529,7 +511,7 @@ class Exec {
       return not_started(error);
     }
     Supervisor supervisor(limits_, std::chrono::steady_clock::now());
-    OutputBudget budget(output_limit_);
+    OutputBudget budget{output_limit_};
     OutputStream output(context, output_level_, budget);
     OutputStream errors(context, error_level_, budget);
     while (!child.ended()) {
