@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/locale/utf.hpp>
+#include <chrono>
+#include <cstdio>
 #include <sluice/handler.hpp>
 #include <string>
 #include <string_view>
@@ -28,40 +31,38 @@ std::vector<std::string> known_fields(std::vector<std::string> fields) {
 std::string printable(std::string_view text, std::size_t limit) {
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string line;
-  std::size_t i = 0;
-  while (i < text.size()) {
-    const std::size_t length = publishing::character_length(text.substr(i));
-    if (i + std::max<std::size_t>(length, 1) > limit) {
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at != end;) {
+    const char* const start = at;
+    const auto point = boost::locale::utf::utf_traits<char>::decode(at, end);
+    const bool good = boost::locale::utf::is_valid_codepoint(point);
+    at = good ? at : start + 1;
+    if (static_cast<std::size_t>(at - text.data()) > limit) {
       return line + "... (" + std::to_string(text.size()) + " bytes)";
     }
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (length > 1 || (length == 1 && byte >= 0x20 && byte != 0x7f)) {
-      line += text.substr(i, length);
-      i += length;
-      continue;
-    }
-    if (byte == '\n' || byte == '\t' || byte == '\r') {
+    const auto byte = static_cast<unsigned char>(*start);
+    if (good && point >= 0x20 && point != 0x7f) {
+      line.append(start, at);
+    } else if (byte == '\n' || byte == '\t' || byte == '\r') {
       line += byte == '\n' ? "\\n" : byte == '\t' ? "\\t" : "\\r";
     } else {
       line += {'\\', 'x', kHex[byte >> 4U], kHex[byte & 15U]};
     }
-    ++i;
   }
   return line;
 }
 
 /// 2026-11-20T23:14:00.906Z
 std::string utc(std::chrono::sys_time<std::chrono::nanoseconds> time) {
-  const auto whole = std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
-  const auto milliseconds = ((whole % 1000) + 1000) % 1000;
-  const std::time_t seconds = (whole - milliseconds) / 1000;
-  std::tm parts{};
-  char text[40] = "";
-  if (gmtime_r(&seconds, &parts) != nullptr) {
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  }
-  const std::string fraction = std::to_string(1000 + milliseconds).substr(1);
-  return std::string(text) + "." + fraction + "Z";
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(std::chrono::floor<std::chrono::milliseconds>(time - day));
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+                static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
+  return text.data();
 }
 
 class Log {

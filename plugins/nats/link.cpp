@@ -4,86 +4,37 @@
 #include <array>
 #include <cstring>
 #include <new>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "publishing/publishing.hpp"
 
-bool Acknowledgements::Waiter::wait_for(std::chrono::nanoseconds span) {
-  std::unique_lock lock(mutex_);
-  return answered_.wait_for(lock, span, [this] { return done_; });
-}
-
-void Acknowledgements::Waiter::set(Answer answer) {
-  // Under the lock to the end: once it is free the waiter may be gone.
+std::future<Answer> Acknowledgements::expect(const void* message, std::string_view subject) {
   const std::lock_guard lock(mutex_);
-  answer_ = std::move(answer);
-  done_ = true;
-  answered_.notify_one();
-}
-
-void Acknowledgements::expect(const void* message, Waiter& waiter) {
-  const std::lock_guard lock(mutex_);
-  waiters_[message] = &waiter;
-}
-
-void Acknowledgements::forget(const void* message, Waiter& waiter) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (waiters_.erase(message) > 0) {
-      return;
-    }
-  }
-  std::unique_lock lock(waiter.mutex_);
-  waiter.answered_.wait(lock, [&] { return waiter.done_; });
+  Waiting& waiting = waiting_[message];
+  waiting = {std::string(subject), {}};
+  return waiting.answer.get_future();
 }
 
 void Acknowledgements::answer(const void* message, Answer answer) {
-  Waiter* waiter = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = waiters_.find(message);
-    if (found == waiters_.end()) {
-      return;
-    }
-    waiter = found->second;
-    waiters_.erase(found);
-  }
-  waiter->set(std::move(answer));
-}
-
-void Acknowledgements::answer_where(const Answer& answer, const std::function<bool(const Waiter&)>& fits) {
-  std::vector<Waiter*> found;
-  {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(waiters_, [&](const auto& waiting) {
-      const bool answered = fits(*waiting.second);
-      if (answered) {
-        found.push_back(waiting.second);
-      }
-      return answered;
-    });
-  }
-  for (Waiter* waiter : found) {
-    waiter->set(answer);
-  }
-}
-
-void Acknowledgements::answer_all(const Answer& answer) {
-  answer_where(answer, [](const Waiter&) { return true; });
-}
-
-void Acknowledgements::answer_quoted(std::string_view text, const Answer& answer) {
-  answer_where(answer, [text](const Waiter& waiter) {
-    return text.find('"' + std::string(waiter.subject_) + '"') != std::string_view::npos;
-  });
-}
-
-std::size_t Acknowledgements::waiting() const {
   const std::lock_guard lock(mutex_);
-  return waiters_.size();
+  if (const auto found = waiting_.find(message); found != waiting_.end()) {
+    found->second.answer.set_value(std::move(answer));
+    waiting_.erase(found);
+  }
+}
+
+void Acknowledgements::answer_all(const Answer& answer, const std::string* quoting) {
+  const std::lock_guard lock(mutex_);
+  for (auto entry = waiting_.begin(); entry != waiting_.end();) {
+    if (quoting != nullptr && quoting->find('"' + entry->second.subject + '"') == std::string::npos) {
+      ++entry;
+      continue;
+    }
+    entry->second.answer.set_value(answer);
+    entry = waiting_.erase(entry);
+  }
 }
 
 namespace {
@@ -154,21 +105,6 @@ void check(natsStatus status, const char* what) {
     throw std::invalid_argument(std::string(what) + ": " + text_of(status));
   }
 }
-
-}  // namespace
-
-std::size_t Publication::size() const {
-  constexpr std::size_t kPrologue = 12;    // "NATS/1.0\r\n" and the empty line
-  constexpr std::size_t kPunctuation = 4;  // ": " and the line's end
-  constexpr std::size_t kIdName = 11;      // "Nats-Msg-Id"
-  std::size_t bytes = id.empty() ? 0 : kIdName + kPunctuation + id.size();
-  for (const auto& [name, value] : headers) {
-    bytes += name.size() + value.size() + kPunctuation;
-  }
-  return body.size() + (bytes == 0 ? 0 : bytes + kPrologue);
-}
-
-namespace {
 
 std::vector<std::string> servers_option(const sluice::Options& options) {
   auto servers = options.list("servers");
@@ -299,13 +235,7 @@ std::string Link::last_error() const { return last_error_of(connection_.get()); 
 
 std::string Link::url() const { return url_of(connection_.get()); }
 
-std::optional<std::size_t> Link::max_payload() const {
-  const std::int64_t bytes = natsConnection_GetMaxPayload(connection_.get());
-  return bytes > 0 ? std::optional(static_cast<std::size_t>(bytes)) : std::nullopt;
-}
-
-std::optional<Answer> Link::send(const Publication& publication, Acknowledgements::Waiter& waiter,
-                                 const void** message) {
+Link::Sent Link::send(const Publication& publication) const {
   natsMsg* made = nullptr;
   if (natsMsg_Create(&made, std::string(publication.subject).c_str(), nullptr, publication.body.data(),
                      static_cast<int>(publication.body.size())) != NATS_OK) {
@@ -323,17 +253,24 @@ std::optional<Answer> Link::send(const Publication& publication, Acknowledgement
   options.MsgId = publication.id.empty() ? nullptr : publication.id.c_str();
   options.ExpectStream = settings_.stream.empty() ? nullptr : settings_.stream.c_str();
   // Before it is sent: the answer may be there before the call returns.
-  events_.acknowledgements.expect(made, waiter);
+  Sent sent{made, events_.acknowledgements.expect(made, publication.subject)};
   natsMsg* handed_over = owned.release();
   const natsStatus status = js_PublishMsgAsync(stream_.get(), &handed_over, &options);
-  if (status == NATS_OK) {
-    *message = made;
-    return std::nullopt;
+  if (status != NATS_OK) {
+    owned.reset(handed_over);
+    events_.acknowledgements.answer(made, not_sent(status, publication));
   }
-  owned.reset(handed_over);
-  const std::string why = text_of(status);
-  events_.acknowledgements.forget(made, waiter);
-  return Answer{status == NATS_MAX_PAYLOAD ? Answer::End::too_large : Answer::End::lost, static_cast<int>(status), why};
+  return sent;
+}
+
+Answer Link::not_sent(natsStatus status, const Publication& publication) const {
+  if (status != NATS_MAX_PAYLOAD) {
+    return {Answer::End::lost, 0, text_of(status)};
+  }
+  return {Answer::End::too_large, 0,
+          "its body has " + std::to_string(publication.body.size()) +
+              " bytes, its headers come on top, and the server takes " +
+              std::to_string(natsConnection_GetMaxPayload(connection_.get())) + " (max_payload)"};
 }
 
 std::string Link::why_no_stream(std::string_view subject) const {
@@ -385,7 +322,7 @@ void LinkEvents::restored(const std::string& where) {
 }
 
 void LinkEvents::not_permitted(const std::string& why) {
-  acknowledgements.answer_quoted(why, {Answer::End::not_permitted, 0, why});
+  acknowledgements.answer_all({Answer::End::not_permitted, 0, why}, &why);
 }
 
 void LinkEvents::acknowledges(bool does) {

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -78,7 +78,6 @@ struct Settings {
   bool encode_subjects = false;
   MessageId message_id = MessageId::row;
   std::vector<std::string> attributes;
-  bool snooze_outages = false;
   std::chrono::milliseconds timeout{};
   std::chrono::milliseconds reconnect_wait{};
   std::chrono::milliseconds reconnect_jitter{};
@@ -108,45 +107,22 @@ struct Answer {
 /// Who waits for which acknowledgement. Messages are known by their address. Thread-safe.
 class Acknowledgements {
  public:
-  /// One thread's wait for one message.
-  class Waiter {
-   public:
-    explicit Waiter(std::string_view subject) : subject_(subject) {}
-    Waiter(const Waiter&) = delete;
-    Waiter& operator=(const Waiter&) = delete;
-
-    /// Waits until the answer is there, at most this long; returns whether it is.
-    bool wait_for(std::chrono::nanoseconds span);
-    /// Once it is there.
-    Answer take() { return std::move(answer_); }
-
-   private:
-    friend class Acknowledgements;
-    void set(Answer answer);
-
-    const std::string_view subject_;
-    std::mutex mutex_;
-    std::condition_variable answered_;
-    bool done_ = false;
-    Answer answer_;
-  };
-
-  /// From now on the message's answer goes to this waiter, which lives until it is answered or forgotten.
-  void expect(const void* message, Waiter& waiter);
-  /// No answer is wanted any more. Where one is on its way already, waits for it, which takes no time.
-  void forget(const void* message, Waiter& waiter);
+  /// From now on the message's answer goes there.
+  std::future<Answer> expect(const void* message, std::string_view subject);
+  /// The first one counts.
   void answer(const void* message, Answer answer);
-  void answer_all(const Answer& answer);
-  /// Answers those whose subject stands in quotes in this text of the server's.
-  void answer_quoted(std::string_view text, const Answer& answer);
-  std::size_t waiting() const;
+  /// Answers all, or those whose subject stands in quotes in a text of the server's.
+  void answer_all(const Answer& answer, const std::string* quoting = nullptr);
 
  private:
-  void answer_where(const Answer& answer, const std::function<bool(const Waiter&)>& fits);
+  struct Waiting {
+    std::string subject;
+    std::promise<Answer> answer;
+  };
 
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   // Guarded by mutex_.
-  std::unordered_map<const void*, Waiter*> waiters_;
+  std::unordered_map<const void*, Waiting> waiting_;
 };
 
 /// One message for the server. Borrows.
@@ -155,9 +131,6 @@ struct Publication {
   std::string_view body;
   std::string id;  ///< Nats-Msg-Id; empty: none
   std::vector<std::pair<std::string, std::string>> headers;
-
-  /// Bytes as the server counts them against its max_payload.
-  std::size_t size() const;
 };
 
 /// What the library's threads tell of connections. They may do so after the handler has gone, so whoever made it keeps
@@ -231,16 +204,18 @@ class Link {
   std::string last_error() const;
   /// Of the server that is connected, or was last.
   std::string url() const;
-  /// Of the server that is connected; nothing while there is none.
-  std::optional<std::size_t> max_payload() const;
-  /// Sends the message; nothing when it is on its way, and the waiter will be answered, unless somebody forgets it by
-  /// `message`. Otherwise what it came to at once.
-  std::optional<Answer> send(const Publication& publication, Acknowledgements::Waiter& waiter, const void** message);
+  /// A message that is on its way, and what it comes to; or has come to at once, if it could not be sent.
+  struct Sent {
+    const void* message = nullptr;  ///< by which its answer is known
+    std::future<Answer> answer;
+  };
+  Sent send(const Publication& publication) const;
   /// Why nobody takes this subject, for people. Asks the server, a second at most.
   std::string why_no_stream(std::string_view subject) const;
 
  private:
   Link(const Settings& settings, LinkEvents& events) : settings_(settings), events_(events) {}
+  Answer not_sent(natsStatus status, const Publication& publication) const;
 
   const Settings& settings_;
   LinkEvents& events_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -132,7 +133,6 @@ Settings Settings::read(const sluice::Options& options) {
   const auto id = publishing::one_of(options, "message_id", {"row", "payload", "none"});
   settings.message_id = id == "row" ? MessageId::row : id == "payload" ? MessageId::payload : MessageId::none;
   settings.attributes = attributes_option(options);
-  settings.snooze_outages = publishing::one_of(options, "outage", {"retry", "snooze"}) == "snooze";
   settings.timeout = publishing::bounded(options, "timeout", 1ms, 1h);
   settings.reconnect_wait = publishing::bounded(options, "reconnect_wait", 1ms, 1h);
   settings.reconnect_jitter = publishing::bounded(options, "reconnect_jitter", 0ms, 1h);
@@ -184,19 +184,22 @@ std::chrono::steady_clock::time_point earlier(std::chrono::steady_clock::time_po
   return std::min(time, context.deadline());
 }
 
-/// Publishes over one connection, which it never gives up. It is made when the first message comes, or at once where
-/// the host shows how the broker fares: a thread of its own then connects, and tells of each change. Many threads are
-/// in `publish` at once, each with one message in flight. `settings` outlives it.
+std::string none_connected(const std::string& why) {
+  return "no server of NATS is connected: " + (why.empty() ? "none answers" : why);
+}
+
+/// Publishes over one connection, which it never gives up: a thread of its own makes it, when the first message comes,
+/// or at once where the host shows how the broker fares, and tells of each change. Many threads are in `publish` at
+/// once, each with one message in flight. `settings` outlives it.
 class Broker {
  public:
   /// Throws std::invalid_argument for options that the library refuses.
   Broker(const sluice::Options& options, const Settings& settings, sluice::Host host)
       : settings_(settings),
         events_(&make_events(host)),
-        options_(make_options(options, settings, host.job(), *events_)),
-        random_(std::random_device()()) {
+        options_(make_options(options, settings, host.job(), *events_)) {
     if (host.shows_health()) {
-      keeper_ = std::jthread([this](const std::stop_token& stop) { keep(stop); });
+      begin_to_connect();
     }
   }
   ~Broker() {
@@ -231,11 +234,6 @@ class Broker {
       if (!link) {
         return answer;
       }
-      if (const auto limit = link->max_payload(); limit && publication.size() > *limit) {
-        return {Answer::End::too_large, 0,
-                "it has " + std::to_string(publication.size()) + " bytes with its headers, and the server takes " +
-                    std::to_string(*limit) + " (max_payload)"};
-      }
       answer = send(*link, publication, ends, context);
       if (answer.end == Answer::End::no_stream && without_stream++ < kFurtherTries) {
         // A stream that changes its leader is away for a moment.
@@ -253,97 +251,86 @@ class Broker {
     }
   }
   std::shared_ptr<Link> connected_link(Time ends, const sluice::Context& context, Answer& failure) {
-    std::unique_lock lock(mutex_);
+    begin_to_connect();
     for (;;) {
       const std::uint64_t seen = events_->changes();
-      renew(lock);
-      if (link_ && link_->connected()) {
-        return link_;
+      {
+        const std::lock_guard lock(mutex_);
+        if (link_ && link_->connected()) {
+          return link_;
+        }
+        failure = {Answer::End::unreachable, 0, none_connected(link_ ? link_->last_error() : last_error_)};
       }
-      const Time now = std::chrono::steady_clock::now();
       if (context.stop_requested()) {
         failure = {Answer::End::stopped};
         return nullptr;
       }
-      if (now >= earlier(ends, context)) {
-        failure = {Answer::End::unreachable, 0, link_ ? link_->last_error() : last_error_};
+      if (std::chrono::steady_clock::now() >= earlier(ends, context)) {
         return nullptr;
       }
-      lock.unlock();
       events_->wait_for_change(seen, kTick);
-      lock.lock();
     }
   }
-  /// Under the lock: gives up a connection that is closed for good, and makes one where that is due.
-  void renew(std::unique_lock<std::mutex>& lock) {
-    if (link_ && link_->closed()) {
-      last_error_ = link_->last_error();
-      link_.reset();
-      next_attempt_ = std::chrono::steady_clock::now() + reconnect_pause();
-    }
-    if (!link_ && !connecting_ && std::chrono::steady_clock::now() >= next_attempt_) {
-      connect_once(lock);
-    }
-  }
-  void connect_once(std::unique_lock<std::mutex>& lock) {
-    connecting_ = true;
-    lock.unlock();
-    auto connected = Link::connect(settings_, options_.get(), *events_);
-    lock.lock();
-    connecting_ = false;
-    if (auto* made = std::get_if<std::unique_ptr<Link>>(&connected)) {
-      link_ = std::move(*made);
-      return;
-    }
-    last_error_ = std::get<std::string>(std::move(connected));
-    next_attempt_ = std::chrono::steady_clock::now() + reconnect_pause();
-  }
-  Answer send(Link& link, const Publication& publication, Time ends, const sluice::Context& context) const {
-    Acknowledgements::Waiter waiter(publication.subject);
-    const void* message = nullptr;
-    if (auto failure = link.send(publication, waiter, &message)) {
-      return std::move(*failure);
-    }
+  Answer send(const Link& link, const Publication& publication, Time ends, const sluice::Context& context) const {
+    Link::Sent sent = link.send(publication);
     // It is on its way, so a stop waits for what comes of it, as long as there is time.
-    while (!waiter.wait_for(kTick)) {
+    while (sent.answer.wait_for(kTick) != std::future_status::ready) {
       // The library tells a time-out by itself; this is for what it forgets.
-      const bool over = std::chrono::steady_clock::now() >= earlier(ends + settings_.timeout, context);
-      if (over) {
-        events_->acknowledgements.forget(message, waiter);
-        return waiter.wait_for(nanoseconds::zero()) ? waiter.take() : Answer{Answer::End::timed_out};
+      if (std::chrono::steady_clock::now() >= earlier(ends + settings_.timeout, context)) {
+        events_->acknowledgements.answer(sent.message, {Answer::End::timed_out});
       }
     }
-    return waiter.take();
+    return sent.answer.get();
   }
-  std::chrono::milliseconds reconnect_pause() {
-    const milliseconds most = settings_.tls ? settings_.reconnect_jitter_tls : settings_.reconnect_jitter;
-    return settings_.reconnect_wait +
-           milliseconds(std::uniform_int_distribution<std::int64_t>(0, most.count())(random_));
+  void begin_to_connect() {
+    std::call_once(begun_, [this] { keeper_ = std::jthread([this](const std::stop_token& stop) { keep(stop); }); });
   }
   /// The thread: keeps the connection, and shows how it fares.
   void keep(const std::stop_token& stop) {
+    std::minstd_rand random(std::random_device{}());
+    const milliseconds jitter = settings_.tls ? settings_.reconnect_jitter_tls : settings_.reconnect_jitter;
+    Time next_attempt{};
     std::optional<std::pair<bool, std::string>> shown;
-    std::unique_lock lock(mutex_);
     while (!stop.stop_requested()) {
       const std::uint64_t seen = events_->changes();
-      renew(lock);
-      const auto now_so = health();
-      const nanoseconds span = link_ ? nanoseconds(kLookAgain) : next_attempt_ - std::chrono::steady_clock::now();
-      lock.unlock();
-      if (shown != now_so) {
+      if (Time::clock::now() >= next_attempt && !renew()) {
+        next_attempt = Time::clock::now() + settings_.reconnect_wait +
+                       milliseconds(std::uniform_int_distribution<std::int64_t>(0, jitter.count())(random));
+      }
+      if (const auto now_so = health(); shown != now_so) {
         events_->show(now_so.first, now_so.second);
         shown = now_so;
       }
       if (!stop.stop_requested()) {
-        events_->wait_for_change(seen, std::max(span, nanoseconds(kTick)));
+        events_->wait_for_change(seen, link_ ? nanoseconds(kLookAgain) : next_attempt - Time::clock::now());
       }
-      lock.lock();
     }
   }
-  /// Under the lock.
+  /// Gives up a connection that is closed for good, or makes one where there is none. False: there is none.
+  bool renew() {
+    if (link_) {
+      const std::lock_guard lock(mutex_);
+      if (link_->closed()) {
+        last_error_ = link_->last_error();
+        link_.reset();
+      }
+      return link_ != nullptr;
+    }
+    auto connected = Link::connect(settings_, options_.get(), *events_);
+    {
+      const std::lock_guard lock(mutex_);
+      if (auto* why = std::get_if<std::string>(&connected)) {
+        last_error_ = std::move(*why);
+        return false;
+      }
+      link_ = std::get<std::unique_ptr<Link>>(std::move(connected));
+    }
+    events_->changed();
+    return true;
+  }
   std::pair<bool, std::string> health() const {
     if (!link_) {
-      return {false, "no server of NATS is connected: " + (last_error_.empty() ? "none answers" : last_error_)};
+      return {false, none_connected(last_error_)};
     }
     if (!link_->connected()) {
       const std::string why = link_->last_error();
@@ -360,13 +347,11 @@ class Broker {
   const NatsPointer<natsOptions> options_;
 
   std::mutex mutex_;
-  // Guarded by mutex_.
+  // Guarded by mutex_; written by the thread alone.
   std::shared_ptr<Link> link_;
-  bool connecting_ = false;
-  Time next_attempt_{};
   std::string last_error_;
-  std::minstd_rand random_;
 
+  std::once_flag begun_;
   std::jthread keeper_;
 };
 
@@ -380,6 +365,7 @@ class Nats {
   Nats(const sluice::Options& values, sluice::Host host)
       : settings_(Settings::read(values)),
         routes_(values, {"nats"}, "subject", host.job()),
+        outage_(values, kOutageWait),
         broker_(std::make_unique<Broker>(values, settings_, host)) {}
 
   sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
@@ -410,17 +396,9 @@ class Nats {
     } else if (settings_.message_id == Settings::MessageId::payload) {
       publication.id = publishing::sha256_hex(message.body());
     }
-    if (!envelope.event.empty()) {
-      publication.headers.emplace_back("Event", header_value(envelope.event));
-    }
-    publication.headers.emplace_back("Producer", header_value(envelope.producer));
-    if (message.attribute("tombstone")) {
-      publication.headers.emplace_back("Tombstone", "true");
-    }
-    for (const std::string& name : settings_.attributes) {
-      if (const auto value = message.attribute(name)) {
-        publication.headers.emplace_back(name, header_value(*value));
-      }
+    publication.headers = publishing::published_attributes(message, envelope, settings_.attributes);
+    for (auto& [name, value] : publication.headers) {
+      value = header_value(value);
     }
     return publication;
   }
@@ -446,7 +424,7 @@ class Nats {
       case Answer::End::no_stream:
         return sluice::retry(named + answer.text);
       case Answer::End::unreachable:
-        return unreachable(answer, context);
+        return outage_.outcome(answer.text, context);
       case Answer::End::lost:
         return sluice::retry(named + "the connection broke before the acknowledgement: " + answer.text);
       case Answer::End::timed_out:
@@ -454,12 +432,6 @@ class Nats {
     }
     return sluice::retry(named + "no acknowledgement within " + std::to_string(settings_.timeout.count()) +
                          " ms; the stream may have it all the same, and takes it once");
-  }
-
-  sluice::Outcome unreachable(const Answer& answer, const sluice::Context& context) const {
-    const std::string why =
-        "no server of NATS is connected: " + (answer.text.empty() ? std::string("none answers") : answer.text);
-    return settings_.snooze_outages ? outage_.snooze(why, kOutageWait, context) : sluice::retry(why);
   }
 
   const Settings settings_;

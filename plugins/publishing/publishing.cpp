@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/hex.hpp>
 #include <fstream>
+#include <iterator>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -52,45 +54,9 @@ bool matches(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', at) == std::string_view::npos;
 }
 
-std::size_t character_length(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text.front());
-  const std::size_t length = first < 0x80                     ? 1
-                             : first >= 0xC2 && first <= 0xDF ? 2
-                             : first >= 0xE0 && first <= 0xEF ? 3
-                             : first >= 0xF0 && first <= 0xF4 ? 4
-                                                              : 0;
-  if (length == 0 || length > text.size()) {
-    return 0;
-  }
-  for (std::size_t i = 1; i < length; ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    // No character has two spellings, none is half a surrogate pair, none lies beyond the last.
-    const unsigned least = i == 1 && first == 0xE0 ? 0xA0 : i == 1 && first == 0xF0 ? 0x90 : 0x80;
-    const unsigned most = i == 1 && first == 0xED ? 0x9F : i == 1 && first == 0xF4 ? 0x8F : 0xBF;
-    if (byte < least || byte > most) {
-      return 0;
-    }
-  }
-  return length;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = character_length(text);
-    if (length == 0) {
-      return false;
-    }
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 std::string hexadecimal(const unsigned char* bytes, std::size_t size) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
-  for (std::size_t i = 0; i < size; ++i) {
-    text += {kDigits[bytes[i] >> 4U], kDigits[bytes[i] & 15U]};
-  }
+  boost::algorithm::hex_lower(bytes, bytes + size, std::back_inserter(text));
   return text;
 }
 
@@ -130,6 +96,25 @@ std::string Envelope::unique_id() const {
   text += '/';
   text += row;
   return text;
+}
+
+Attributes published_attributes(const sluice::Message& message, const Envelope& envelope,
+                                const std::vector<std::string>& names) {
+  Attributes all;
+  const auto add = [&all](std::string_view name, std::string_view value) { all.emplace_back(name, value); };
+  if (!envelope.event.empty()) {
+    add("Event", envelope.event);
+  }
+  add("Producer", envelope.producer);
+  if (message.attribute("tombstone")) {
+    add("Tombstone", "true");
+  }
+  for (const std::string& name : names) {
+    if (const auto value = message.attribute(name)) {
+      add(name, *value);
+    }
+  }
+  return all;
 }
 
 void refuse(const std::string& option, const std::string& why) {
@@ -208,11 +193,17 @@ bool Reminder::due(std::string_view what, Time now) {
   return true;
 }
 
-sluice::Outcome Outage::snooze(const std::string& why, std::chrono::milliseconds wait, const sluice::Context& context) {
+Outage::Outage(const sluice::Options& options, std::chrono::milliseconds wait)
+    : snoozes_(one_of(options, "outage", {"retry", "snooze"}) == "snooze"), wait_(wait) {}
+
+sluice::Outcome Outage::outcome(const std::string& why, const sluice::Context& context) {
+  if (!snoozes_) {
+    return sluice::retry(why);
+  }
   if (reminder_.due({})) {
     context.warn(why + "; messages wait for it, and no attempt is counted");
   }
-  return sluice::snooze(wait);
+  return sluice::snooze(wait_);
 }
 
 Routes::Routes(const sluice::Options& options, std::vector<std::string> services, std::string fallback,
@@ -284,8 +275,7 @@ const Target* Routes::first(const Rules& rules, std::string_view text) {
 }
 
 std::variant<Target, sluice::Outcome> Routes::find(const Envelope& envelope, const sluice::Context& context) const {
-  if (std::any_of(skipped_.begin(), skipped_.end(),
-                  [&](const std::string& pattern) { return matches(pattern, envelope.event); })) {
+  if (matches_any(skipped_, envelope.event)) {
     return sluice::discard("the event \"" + one_line(envelope.event) + "\" is in skip_events");
   }
   const Target* rule = envelope.event.empty() ? nullptr : first(by_event_, envelope.event);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <mutex>
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -26,14 +28,14 @@ std::string one_line(std::string_view text, std::size_t limit = 200);
 
 /// True when the pattern, in which each `*` stands for any text, fits the whole of `text`.
 bool matches(std::string_view pattern, std::string_view text);
+/// The same of one of several patterns.
+template <typename Patterns>
+bool matches_any(const Patterns& patterns, std::string_view text) {
+  return std::any_of(patterns.begin(), patterns.end(), [text](const auto& one) { return matches(one, text); });
+}
 
 /// A text as the value of a header: control characters become spaces.
 std::string header_value(std::string_view text);
-
-/// The length of the well-formed UTF-8 character at the start of `text`; 0 when there is none.
-std::size_t character_length(std::string_view text);
-/// True when the whole text is UTF-8.
-bool is_utf8(std::string_view text);
 
 /// In lower case.
 std::string hexadecimal(const unsigned char* bytes, std::size_t size);
@@ -75,6 +77,12 @@ struct Envelope {
   /// else "producer/source/row".
   std::string unique_id() const;
 };
+
+using Attributes = std::vector<std::pair<std::string, std::string>>;
+/// What goes out beside the body: Event, where there is one, Producer, Tombstone for a row whose payload is NULL, and
+/// those attributes of these names that the message has.
+Attributes published_attributes(const sluice::Message& message, const Envelope& envelope,
+                                const std::vector<std::string>& names);
 
 /// Two lists of options as one.
 template <std::size_t one, std::size_t two>
@@ -126,13 +134,16 @@ class Reminder {
   std::unordered_map<std::string, Time> told_;
 };
 
-/// What a job's publisher says while nobody can be given its messages, once a minute; the message comes again after
-/// `wait`, and no attempt is counted.
+/// What becomes of messages while nobody can be given them, by the option "outage": they are retried by the job's
+/// policy, or come again after `wait`, which counts no attempt and is said once a minute. Thread-safe.
 class Outage {
  public:
-  sluice::Outcome snooze(const std::string& why, std::chrono::milliseconds wait, const sluice::Context& context);
+  Outage(const sluice::Options& options, std::chrono::milliseconds wait);
+  sluice::Outcome outcome(const std::string& why, const sluice::Context& context);
 
  private:
+  const bool snoozes_;
+  const std::chrono::milliseconds wait_;
   Reminder reminder_{std::chrono::minutes(1)};
 };
 

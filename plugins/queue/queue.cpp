@@ -1,6 +1,5 @@
 // Sends each message on to another queue, in the transaction that ends it where the two share one.
 
-#include <algorithm>
 #include <sluice/handler.hpp>
 #include <string>
 #include <variant>
@@ -57,9 +56,7 @@ class Queue {
       sent.group(envelope.id);
     }
     for (const auto [name, value] : message.attributes()) {
-      const std::string_view wanted = name;
-      if (std::any_of(attributes_.begin(), attributes_.end(),
-                      [&](const std::string& pattern) { return publishing::matches(pattern, wanted); })) {
+      if (publishing::matches_any(attributes_, name)) {
         sent.attribute(name, value);
       }
     }

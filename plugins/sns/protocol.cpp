@@ -6,6 +6,7 @@
 
 #include "base/text/number.hpp"
 #include "base/text/percent.hpp"
+#include "base/text/utf8.hpp"
 #include "dynamo/codec/responses.hpp"
 #include "dynamo/codec/xml.hpp"
 #include "publishing/publishing.hpp"
@@ -71,13 +72,13 @@ std::variant<Entry, BadEntry> make_entry(const Topic& topic, std::string_view bo
   if (body.empty()) {
     return BadEntry{"the message is empty, and SNS takes none that is"};
   }
-  if (!publishing::is_utf8(body)) {
+  if (!sluice::is_utf8(body)) {
     return BadEntry{"the message is not UTF-8, and SNS takes nothing else"};
   }
   Entry entry{std::string(body), {}, {}, std::move(attributes)};
   // What has no value is no attribute to SNS.
   std::erase_if(entry.attributes,
-                [](const auto& named) { return named.second.empty() || !publishing::is_utf8(named.second); });
+                [](const auto& named) { return named.second.empty() || !sluice::is_utf8(named.second); });
   if (entry.size() > kMaxBytes) {
     return BadEntry{"the message has " + std::to_string(entry.size()) + " bytes with its attributes, and SNS takes " +
                     std::to_string(kMaxBytes)};
@@ -156,20 +157,9 @@ std::string topic_attributes_form(std::string_view topic_arn) {
 namespace {
 
 bool is_temporary(std::string_view code) {
-  constexpr std::array<std::string_view, 13> kCodes = {"Throttled",
-                                                       "Throttling",
-                                                       "ThrottlingException",
-                                                       "ThrottledException",
-                                                       "KMSThrottling",
-                                                       "KMSThrottlingException",
-                                                       "RequestLimitExceeded",
-                                                       "TooManyRequestsException",
-                                                       "InternalError",
-                                                       "InternalFailure",
-                                                       "InternalErrorException",
-                                                       "ServiceUnavailable",
-                                                       "RequestTimeout"};
-  return std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end();
+  constexpr std::array<std::string_view, 6> kCodes{"*Throttl*", "RequestLimitExceeded", "TooManyRequests*",
+                                                   "Internal*", "ServiceUnavailable",   "RequestTimeout"};
+  return publishing::matches_any(kCodes, code);
 }
 
 Failure failure_of(const std::string& code, std::string_view message, int status) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "protocol.hpp"
+#include "publishing/publishing.hpp"
 
 namespace sns {
 
@@ -15,10 +16,8 @@ using sluice::SteadyTime;
 
 /// Codes that one entry can bring upon its whole batch.
 bool may_be_one_entry(const std::string& code) {
-  constexpr std::array<std::string_view, 6> kCodes = {"InvalidParameter",      "InvalidParameterValue",
-                                                      "ParameterValueInvalid", "ValidationError",
-                                                      "ValidationException",   "InvalidParameterException"};
-  return std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end();
+  constexpr std::array<std::string_view, 3> kCodes{"InvalidParameter*", "ParameterValueInvalid", "Validation*"};
+  return publishing::matches_any(kCodes, code);
 }
 
 Duration pause_after(const Failure& failure, int attempts, double chance) {
@@ -201,23 +200,21 @@ Publisher::Publisher(Service& service, QueueLimits limits, sluice::Duration time
 Publisher::~Publisher() = default;
 
 Delivery Publisher::publish(const Topic& topic, Entry entry, const sluice::Context& context) {
-  Waiter waiter;
-  std::unique_lock lock(state_->mutex);
-  const PublishQueue::Ticket ticket = state_->queue.add(topic, std::move(entry), clock_.steady_now());
-  state_->waiters[ticket] = &waiter;
-  ++state_->changes;
-  state_->changed.notify_one();
-  while (!waiter.finished.wait_for(lock, kTick, [&] { return waiter.done; })) {
-    lock.unlock();
+  PublishQueue::Ticket ticket = 0;
+  std::future<std::optional<Failure>> end;
+  {
+    const std::lock_guard lock(state_->mutex);
+    ticket = state_->queue.add(topic, std::move(entry), clock_.steady_now());
+    end = state_->waiters[ticket].get_future();
+    ++state_->changes;
+    state_->changed.notify_one();
+  }
+  while (end.wait_for(kTick) != std::future_status::ready) {
     const bool stops = context.stop_requested();
     const bool over = stops && context.time_left() <= std::chrono::nanoseconds::zero();
-    lock.lock();
-    if (waiter.done) {
-      break;
-    }
-    if (over) {
+    const std::lock_guard lock(state_->mutex);
+    if (over && state_->waiters.erase(ticket) > 0) {
       state_->queue.abandon(ticket);
-      state_->waiters.erase(ticket);
       return {Delivery::End::timed_out};
     }
     // What has not failed yet goes out within moments; what has is not tried again in an ending host.
@@ -226,7 +223,8 @@ Delivery Publisher::publish(const Topic& topic, Entry entry, const sluice::Conte
       return {Delivery::End::failed, std::move(*failure)};
     }
   }
-  return waiter.failure ? Delivery{Delivery::End::failed, std::move(*waiter.failure)} : Delivery{};
+  auto failure = end.get();
+  return failure ? Delivery{Delivery::End::failed, std::move(*failure)} : Delivery{};
 }
 
 void Publisher::run(const std::stop_token& stop) {
@@ -261,23 +259,14 @@ void Publisher::send(PublishQueue::Batch batch) {
                     }
                   }
                   const std::lock_guard lock(state->mutex);
-                  finish(*state, state->queue.answered(batch, answer, clock.steady_now(), random.unit()));
+                  for (const auto& end : state->queue.answered(batch, answer, clock.steady_now(), random.unit())) {
+                    if (auto waiter = state->waiters.extract(end.ticket)) {
+                      waiter.mapped().set_value(end.failure);
+                    }
+                  }
                   ++state->changes;
                   state->changed.notify_one();
                 });
-}
-
-void Publisher::finish(State& state, const std::vector<PublishQueue::Finished>& finished) {
-  for (const PublishQueue::Finished& end : finished) {
-    const auto found = state.waiters.find(end.ticket);
-    if (found != state.waiters.end()) {
-      Waiter& waiter = *found->second;
-      state.waiters.erase(found);
-      waiter.failure = end.failure;
-      waiter.done = true;
-      waiter.finished.notify_one();
-    }
-  }
 }
 
 }  // namespace sns

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -114,11 +115,6 @@ class Publisher {
   Delivery publish(const Topic& topic, Entry entry, const sluice::Context& context);
 
  private:
-  struct Waiter {
-    std::condition_variable finished;
-    bool done = false;
-    std::optional<Failure> failure;
-  };
   /// What the transport's callbacks share with it, which may outlast it.
   struct State {
     explicit State(QueueLimits limits) : queue(limits) {}
@@ -128,12 +124,11 @@ class Publisher {
     // Guarded by mutex.
     PublishQueue queue;
     std::uint64_t changes = 0;  ///< messages that came and answers
-    std::map<PublishQueue::Ticket, Waiter*> waiters;
+    std::map<PublishQueue::Ticket, std::promise<std::optional<Failure>>> waiters;
   };
 
   void run(const std::stop_token& stop);
   void send(PublishQueue::Batch batch);
-  static void finish(State& state, const std::vector<PublishQueue::Finished>& finished);
 
   Service& service_;
   const sluice::Duration timeout_;

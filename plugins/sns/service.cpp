@@ -209,9 +209,7 @@ namespace {
 constexpr int kMostPages = 10'000;
 
 bool fits(const std::vector<std::string>& patterns, const Topic& topic) {
-  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
-    return publishing::matches(pattern, topic.arn) || publishing::matches(pattern, topic.name);
-  });
+  return publishing::matches_any(patterns, topic.arn) || publishing::matches_any(patterns, topic.name);
 }
 
 }  // namespace

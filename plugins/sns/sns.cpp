@@ -66,8 +66,6 @@ struct Settings {
   QueueLimits queue;
   std::vector<std::string> attributes;
   std::vector<std::string> retried_errors;
-  bool snooze_outages = false;
-  std::chrono::milliseconds snooze_time{};
   std::chrono::milliseconds timeout{};
 };
 
@@ -111,8 +109,6 @@ Settings Settings::read(const sluice::Options& options) {
   settings.entries.group_on_standard = options.get<bool>("group_on_standard");
   settings.attributes = attributes_option(options);
   settings.retried_errors = options.list("retry_errors");
-  settings.snooze_outages = publishing::one_of(options, "outage", {"retry", "snooze"}) == "snooze";
-  settings.snooze_time = bounded(options, "snooze_time", 1ms, 24h);
   settings.timeout = bounded(options, "timeout", 1ms, 1h);
   settings.queue.linger = bounded(options, "linger", 0ms, 1h);
   settings.queue.longest_wait =
@@ -147,6 +143,8 @@ class Sns {
   Sns(const sluice::Options& values, sluice::Host host)
       : settings_(sns::Settings::read(values)),
         routes_(values, {"sns"}, "topic", host.job()),
+        outage_(values,
+                publishing::bounded(values, "snooze_time", std::chrono::milliseconds(1), std::chrono::hours(24))),
         parts_(std::make_unique<Parts>(values, settings_, host)) {}
 
   sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
@@ -190,19 +188,12 @@ class Sns {
 
   sluice::Outcome publish(const sns::Topic& topic, const sluice::Message& message, const publishing::Envelope& envelope,
                           const sluice::Context& context) const {
-    std::vector<std::pair<std::string, std::string>> attributes = {
-        {"Event", std::string(envelope.event)},
-        {"Producer", std::string(envelope.producer)},
-        {"Tombstone", std::string(message.attribute("tombstone", ""))}};
-    attributes.reserve(attributes.size() + settings_.attributes.size());
-    for (const std::string& name : settings_.attributes) {
-      attributes.emplace_back(name, message.attribute(name, ""));
-    }
     const std::string named = "SNS, topic " + topic.arn + ": ";
     // SNS has no empty messages.
     const std::string_view body = message.attribute("tombstone") ? std::string_view("null") : message.body();
     auto entry =
-        sns::make_entry(topic, body, envelope.id, envelope.unique_id(), std::move(attributes), settings_.entries);
+        sns::make_entry(topic, body, envelope.id, envelope.unique_id(),
+                        publishing::published_attributes(message, envelope, settings_.attributes), settings_.entries);
     if (const auto* bad = std::get_if<sns::BadEntry>(&entry)) {
       return sluice::reject(named + bad->reason);
     }
@@ -224,13 +215,11 @@ class Sns {
 
   sluice::Outcome judge(const sns::Failure& failure, const std::string& named, const sluice::Context& context) const {
     const std::string why = named + failure.text();
-    if (failure.unreachable && settings_.snooze_outages) {
-      return outage_.snooze(why, settings_.snooze_time, context);
+    if (failure.unreachable) {
+      return outage_.outcome(why, context);
     }
-    const bool retried =
-        std::any_of(settings_.retried_errors.begin(), settings_.retried_errors.end(),
-                    [&](const std::string& pattern) { return publishing::matches(pattern, failure.code); });
-    return failure.temporary || failure.unreachable || retried ? sluice::retry(why) : sluice::reject(why);
+    const bool retried = publishing::matches_any(settings_.retried_errors, failure.code);
+    return failure.temporary || retried ? sluice::retry(why) : sluice::reject(why);
   }
 
   const sns::Settings settings_;

@@ -332,7 +332,6 @@ TEST_F(NatsTest, SaysThatItsUserIsRefusedAndNotHowItLogsIn) {
   EXPECT_EQ(refused.find("other"), std::string::npos);
 }
 
-// The server dies again and again while many publish: every message is stored, and once.
 TEST_F(NatsTest, ShowsNothingOfAPasswordInTheAddressOfAServer) {
   START("authorization { user: u, password: \"ge/he@im\" }\n");
   const std::string place = "@127.0.0.1:" + std::to_string(server_->port());
@@ -355,6 +354,7 @@ TEST_F(NatsTest, ShowsNothingOfAPasswordInTheAddressOfAServer) {
   }
 }
 
+// The server dies again and again while many publish: every message is stored, and once.
 TEST_F(NatsTest, LosesNothingWhileTheServerDies) {
   START();
   { JetStream(server_->url()).add_stream("ORDERS", {"orders.>"}); }

@@ -277,14 +277,5 @@ TEST(Patterns, FitWholeTexts) {
   EXPECT_FALSE(publishing::matches("", "a"));
 }
 
-TEST(Utf8, IsToldFromWhatIsNot) {
-  for (const char* text : {"", "a", "é", "\xED\x9F\xBF", "\xF4\x8F\xBF\xBF"}) {
-    EXPECT_TRUE(publishing::is_utf8(text)) << text;
-  }
-  for (const char* text : {"\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xC3", "\x80", "a\xFF"}) {
-    EXPECT_FALSE(publishing::is_utf8(text));
-  }
-}
-
 }  // namespace
 }  // namespace sluice::publishers
