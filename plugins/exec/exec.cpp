@@ -164,28 +164,8 @@ std::vector<std::string> message_environment(const Variables& base, const sluice
 
 using std::chrono::nanoseconds;
 
-/// What an exit code means for the message.
-struct Verdict {
-  sluice_status status = SLUICE_RETRY;
-  std::optional<std::chrono::nanoseconds> delay;  ///< of a retry or a snooze
-
-  sluice::Outcome outcome(std::string reason) const {
-    switch (status) {
-      case SLUICE_DONE:
-        return sluice::done();
-      case SLUICE_SNOOZE:
-        return sluice::snooze(*delay);
-      case SLUICE_REJECT:
-        return sluice::reject(std::move(reason));
-      case SLUICE_DISCARD:
-        return sluice::discard(std::move(reason));
-      case SLUICE_RELEASE:
-        return sluice::release();
-      default:
-        return delay ? sluice::retry(*delay, std::move(reason)) : sluice::retry(std::move(reason));
-    }
-  }
-};
+/// What an exit code means for the message; is told why it has that one.
+using Verdict = std::function<sluice::Outcome(std::string reason)>;
 
 constexpr std::int64_t kLongestSeconds = 7 * 24 * 3600;
 
@@ -207,21 +187,16 @@ std::optional<nanoseconds> parse_delay(std::string_view text) {
 }
 
 std::optional<Verdict> parse_verdict(std::string_view text) {
-  const std::size_t space = text.find(' ');
+  if (text == "done") return [](const std::string&) { return sluice::done(); };
+  if (text == "retry") return [](std::string reason) { return sluice::retry(std::move(reason)); };
+  if (text == "reject") return [](std::string reason) { return sluice::reject(std::move(reason)); };
+  if (text == "discard") return [](std::string reason) { return sluice::discard(std::move(reason)); };
+  if (text == "release") return [](const std::string&) { return sluice::release(); };
+  const std::size_t space = std::min(text.find(' '), text.size());
   const std::string_view word = text.substr(0, space);
-  std::optional<nanoseconds> delay;
-  if (space != std::string_view::npos) {
-    delay = parse_delay(text.substr(space + 1));
-    if (!delay || (word != "retry" && word != "snooze")) {
-      return std::nullopt;
-    }
-  }
-  if (word == "done") return Verdict{SLUICE_DONE, {}};
-  if (word == "retry") return Verdict{SLUICE_RETRY, delay};
-  if (word == "snooze" && delay) return Verdict{SLUICE_SNOOZE, delay};
-  if (word == "reject") return Verdict{SLUICE_REJECT, {}};
-  if (word == "discard") return Verdict{SLUICE_DISCARD, {}};
-  if (word == "release") return Verdict{SLUICE_RELEASE, {}};
+  const auto after = parse_delay(text.substr(std::min(space + 1, text.size())));
+  if (word == "retry" && after) return [=](std::string reason) { return sluice::retry(*after, std::move(reason)); };
+  if (word == "snooze" && after) return [=](const std::string&) { return sluice::snooze(*after); };
   return std::nullopt;
 }
 
@@ -238,8 +213,7 @@ class ExitCodes {
  public:
   /// `changes` as the option "exit_codes" has them: "3", "default" or "signal" to "done", "retry", "retry 30s",
   /// "snooze 5m", "reject", "discard" or "release". Throws std::invalid_argument for anything else.
-  explicit ExitCodes(const std::map<std::string, std::string>& changes)
-      : verdicts_{{0, {SLUICE_DONE, {}}}, {65, {SLUICE_REJECT, {}}}, {75, {SLUICE_RETRY, {}}}} {
+  explicit ExitCodes(const std::map<std::string, std::string>& changes) {
     for (const auto& [key, value] : changes) {
       const std::optional<Verdict> verdict = parse_verdict(value);
       if (!verdict) {
@@ -267,9 +241,10 @@ class ExitCodes {
   const Verdict& of_signal() const { return signal_; }
 
  private:
-  std::map<int, Verdict> verdicts_;
-  Verdict default_;
-  Verdict signal_;
+  std::map<int, Verdict> verdicts_{
+      {0, *parse_verdict("done")}, {65, *parse_verdict("reject")}, {75, *parse_verdict("retry")}};
+  Verdict default_ = *parse_verdict("retry");
+  Verdict signal_ = *parse_verdict("retry");
 };
 
 constexpr std::size_t kMaxLine = 4096;
@@ -568,10 +543,10 @@ class Exec {
     }
     switch (end.how) {
       case ChildEnd::How::exited:
-        return exit_codes_.of_exit(end.code).outcome("exited with " + std::to_string(end.code) + detail);
+        return exit_codes_.of_exit(end.code)("exited with " + std::to_string(end.code) + detail);
       case ChildEnd::How::killed:
-        return exit_codes_.of_signal().outcome("killed by " + signal_name(end.code) +
-                                               (end.core_dumped ? " (core dumped)" : "") + detail);
+        return exit_codes_.of_signal()("killed by " + signal_name(end.code) +
+                                       (end.core_dumped ? " (core dumped)" : "") + detail);
       case ChildEnd::How::unknown:
         break;
     }
