@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -227,7 +229,7 @@ bool Directory::is_due(const std::string& name) const {
   }
   const sluice::SteadyTime now = clock_.steady_now();
   return tried_at_ == sluice::SteadyTime{} || now >= tried_at_ + settings_.refetch ||
-         (now >= tried_at_ + kShortest && (!known_ || named(name).empty()));
+         (now >= tried_at_ + kShortest && !topics_.contains(name));
 }
 
 std::variant<Topic, Directory::Missing, Failure> Directory::find(const std::string& name, sluice::Deadline deadline) {
@@ -243,34 +245,22 @@ std::variant<Topic, Directory::Missing, Failure> Directory::find(const std::stri
   if (!known_) {
     return failure_;
   }
-  const std::vector<std::string> arns = named(name);
-  if (arns.size() > 1) {
-    return Missing{"there are " + std::to_string(arns.size()) + " topics named \"" + name + "\": " + arns[0] + ", " +
-                   arns[1] + "; name the topic by its ARN"};
+  const auto [first, last] = topics_.equal_range(name);
+  if (const auto count = std::distance(first, last); count > 1) {
+    return Missing{"there are " + std::to_string(count) + " topics named \"" + name + "\": " + first->second.topic.arn +
+                   ", " + std::next(first)->second.topic.arn + "; name the topic by its ARN"};
   }
-  if (arns.empty()) {
+  if (first == last) {
     return Missing{"there is no topic \"" + publishing::one_line(name) + "\" among the " +
                    std::to_string(topics_.size()) + " that may be published to in " + service_.endpoints().region};
   }
-  if (!topics_[arns[0]].looked_at) {
-    look_at(lock, arns[0], deadline);
-  }
-  const Known& known = topics_[arns[0]];
-  if (!known.readable && !fits(settings_.unreadable, known.topic)) {
-    return Missing{"the attributes of the topic " + arns[0] +
+  const Known known = first->second;
+  if (!(known.readable ? *known.readable : look_at(lock, known.topic, deadline)) &&
+      !fits(settings_.unreadable, known.topic)) {
+    return Missing{"the attributes of the topic " + known.topic.arn +
                    " cannot be read; give the role sns:GetTopicAttributes, or name it in ignore_unreadable_topics"};
   }
   return known.topic;
-}
-
-std::vector<std::string> Directory::named(const std::string& name) const {
-  std::vector<std::string> arns;
-  for (const auto& [arn, known] : topics_) {
-    if (known.topic.name == name) {
-      arns.push_back(arn);
-    }
-  }
-  return arns;
 }
 
 void Directory::fetch(Lock& lock, sluice::Deadline deadline) {
@@ -284,7 +274,7 @@ void Directory::fetch(Lock& lock, sluice::Deadline deadline) {
     known_ = true;
     topics_.clear();
     for (Topic& topic : *topics) {
-      topics_[topic.arn] = {topic};
+      topics_.emplace(topic.name, Known{topic});
     }
   } else {
     failure_ = std::get<Failure>(std::move(listed));
@@ -295,6 +285,7 @@ void Directory::fetch(Lock& lock, sluice::Deadline deadline) {
 
 std::variant<std::vector<Topic>, Failure> Directory::list(sluice::Deadline deadline) {
   std::vector<Topic> topics;
+  std::set<std::string> seen;  // the list may change between two pages
   std::string token;
   for (int pages = 0; pages < kMostPages; ++pages) {
     const auto result = service_.call(service_.endpoints().region, list_topics_form(token), deadline);
@@ -307,7 +298,7 @@ std::variant<std::vector<Topic>, Failure> Directory::list(sluice::Deadline deadl
     }
     for (const std::string& arn : page->arns) {
       auto topic = parse_topic_arn(arn);
-      if (topic && allows(*topic)) {
+      if (topic && allows(*topic) && seen.insert(arn).second) {
         topics.push_back(std::move(*topic));
       }
     }
@@ -319,21 +310,22 @@ std::variant<std::vector<Topic>, Failure> Directory::list(sluice::Deadline deadl
   return Failure{"NoAnswer", "the list of topics cannot be read", true};
 }
 
-void Directory::look_at(Lock& lock, const std::string& arn, sluice::Deadline deadline) {
+bool Directory::look_at(Lock& lock, const Topic& topic, sluice::Deadline deadline) {
   lock.unlock();
-  const auto result = service_.call(service_.endpoints().region, topic_attributes_form(arn), deadline);
+  const auto result = service_.call(service_.endpoints().region, topic_attributes_form(topic.arn), deadline);
   const auto failure = read_failure(result);
   const bool readable = !failure && tells_attributes(result->body);
   if (!readable) {
-    host_.warn("the attributes of the topic " + arn + " cannot be read" + (failure ? ": " + failure->text() : ""));
+    host_.warn("the attributes of the topic " + topic.arn + " cannot be read" +
+               (failure ? ": " + failure->text() : ""));
   }
   lock.lock();
-  Known& known = topics_[arn];
-  known.looked_at = readable || !failure || !failure->temporary;
-  known.readable = readable;
-  if (known.topic.arn.empty()) {
-    known.topic = *parse_topic_arn(arn);  // the list was fetched anew meanwhile
+  // It is asked for again where it may have been the moment's fault, or the list was fetched anew meanwhile.
+  const auto known = topics_.find(topic.name);
+  if (known != topics_.end() && known->second.topic.arn == topic.arn && !(failure && failure->temporary)) {
+    known->second.readable = readable;
   }
+  return readable;
 }
 
 }  // namespace sns

@@ -123,7 +123,7 @@ struct DirectorySettings {
 };
 
 /// Finds topics that are known by name. SNS is asked when the first name comes, and again when the list is old or has
-/// no such name; meanwhile the old list serves. Topics are kept by ARN. Thread-safe.
+/// no such name; meanwhile the old list serves. Thread-safe.
 class Directory {
  public:
   /// A name is looked for anew this long after the last time at the earliest.
@@ -143,16 +143,14 @@ class Directory {
  private:
   struct Known {
     Topic topic;
-    bool looked_at = false;  ///< its attributes were read, or it was tried
-    bool readable = false;
+    std::optional<bool> readable{};  ///< its attributes; nothing: nobody knows yet
   };
   using Lock = std::unique_lock<std::mutex>;
 
   bool is_due(const std::string& name) const;
   void fetch(Lock& lock, sluice::Deadline deadline);
   std::variant<std::vector<Topic>, Failure> list(sluice::Deadline deadline);
-  std::vector<std::string> named(const std::string& name) const;
-  void look_at(Lock& lock, const std::string& arn, sluice::Deadline deadline);
+  bool look_at(Lock& lock, const Topic& topic, sluice::Deadline deadline);
 
   Service& service_;
   const DirectorySettings settings_;
@@ -162,7 +160,7 @@ class Directory {
   mutable std::mutex mutex_;
   std::condition_variable fetched_;
   // Guarded by mutex_.
-  std::map<std::string, Known> topics_;  // by ARN
+  std::multimap<std::string, Known> topics_;  // by name
   bool fetching_ = false;
   bool known_ = false;  // a list has come
   sluice::SteadyTime tried_at_{};
