@@ -52,18 +52,13 @@ std::string fault_of(std::string_view text) {
   if (has_empty_token(text)) {
     return "has an empty token: a dot at its start or end, or two in a row";
   }
-  for (const char c : text) {
-    if (c == ' ') {
-      return "has a space in it";
-    }
-    if (c == '*' || c == '>') {
-      return std::string("has the wildcard ") + c + " in it";
-    }
-    if (publishing::is_control(c)) {
-      return "has a control character in it";
-    }
+  const auto bad = std::find_if(text.begin(), text.end(), &is_bad);
+  if (bad == text.end()) {
+    return {};
   }
-  return {};
+  return *bad == ' '                    ? "has a space in it"
+         : publishing::is_control(*bad) ? "has a control character in it"
+                                        : std::string("has the wildcard ") + *bad + " in it";
 }
 
 /// The subject "topic.id", or "topic" alone where the id is empty. Spaces, wildcards, control characters and empty
