@@ -271,35 +271,21 @@ HeaderList request_headers(const Settings& settings, const sluice::Message& mess
 #define SLUICE_GUARD(name) true
 #endif
 
-/// What came of a request. A value.
-struct Answer {
-  enum class End {
-    answered,  ///< `status` is the server's last word
-    failed,    ///< no answer; `error` says why
-    stopped,   ///< the handler was asked to finish first
-  };
-  End end = End::failed;
-  long status = 0;
-  std::string body;                                 ///< at most the response limit of it
-  std::optional<std::chrono::seconds> retry_after;  ///< as the server asks, from now on
-  std::string error;
-  std::string stray_redirect;  ///< the other origin that a redirect leads to, which is not followed; empty: none
-};
-
 constexpr std::size_t kShownBody = 200;
 
 bool is_temporary(long status) {
   return status == 408 || status == 425 || status == 429 || (status >= 500 && status <= 599);
 }
 
-/// "HTTP 404: the first bytes of the body, on one line".
-std::string describe(const Answer& answer) {
-  std::string text = "HTTP " + std::to_string(answer.status);
-  std::string shown = publishing::one_line(answer.body, kShownBody);
+/// "HTTP 404: the first bytes of the body, on one line". `stray`: the other origin that a redirect leads to, which is
+/// not followed; empty: none.
+std::string describe(long status, std::string_view body, const std::string& stray) {
+  std::string text = "HTTP " + std::to_string(status);
+  std::string shown = publishing::one_line(body, kShownBody);
   shown.erase(0, std::min(shown.find_first_not_of(' '), shown.size()));
-  if (!answer.stray_redirect.empty()) {
-    text += " (a redirect to " + answer.stray_redirect + ", which is another origin and gets nothing of the message)";
-  } else if (answer.status >= 300 && answer.status <= 399) {
+  if (!stray.empty()) {
+    text += " (a redirect to " + stray + ", which is another origin and gets nothing of the message)";
+  } else if (status >= 300 && status <= 399) {
     text += " (a redirect that is not followed; see the option redirects)";
   }
   if (!shown.empty()) {
@@ -308,28 +294,10 @@ std::string describe(const Answer& answer) {
   return text;
 }
 
-/// Turns an answer into an outcome: 2xx done; 408, 425, 429, 5xx and no answer retry, after what the server asks up to
-/// `retry_after_max`; everything else reject.
-sluice::Outcome judge(const Answer& answer, std::chrono::nanoseconds retry_after_max) {
-  if (answer.end == Answer::End::stopped) {
-    return sluice::release();
-  }
-  if (answer.end == Answer::End::failed) {
-    return sluice::retry(answer.error);
-  }
-  if (answer.status >= 200 && answer.status <= 299) {
-    return sluice::done();
-  }
-  if (!is_temporary(answer.status)) {
-    return sluice::reject(describe(answer));
-  }
-  if (answer.retry_after) {
-    const auto limit = std::chrono::duration_cast<std::chrono::seconds>(retry_after_max);
-    const std::chrono::nanoseconds delay =
-        *answer.retry_after > limit ? retry_after_max : std::chrono::nanoseconds(*answer.retry_after);
-    return sluice::retry(delay, describe(answer));
-  }
-  return sluice::retry(describe(answer));
+/// Where the handler was asked to finish first.
+sluice::Outcome stopped(const sluice::AsyncContext& context) {
+  return context.time_left() <= nanoseconds::zero() ? sluice::retry("no answer within the job's timeout")
+                                                    : sluice::release();
 }
 
 /// What of an answer is kept.
@@ -362,13 +330,6 @@ std::size_t receive_body(char* data, std::size_t, std::size_t size, void* user) 
   received.body.append(data, kept);
   // Less than what came ends the transfer: a body that nobody will look at is not worth reading.
   return received.redirected ? size : kept;
-}
-
-/// From seconds and from a date alike.
-std::optional<std::chrono::seconds> retry_after(CURL* easy) {
-  curl_off_t seconds = 0;
-  const bool there = curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK && seconds > 0;
-  return there ? std::optional(std::chrono::seconds(seconds)) : std::nullopt;
 }
 
 struct FreeEasy {
@@ -492,7 +453,7 @@ class Sender {
   void start(std::unique_ptr<Transfer> made) {
     Transfer& transfer = *made;
     if (transfer.context.stop_requested()) {
-      complete(transfer, Answer{.end = Answer::End::stopped});
+      transfer.context.complete(stopped(transfer.context));
       return;
     }
     try {
@@ -560,53 +521,60 @@ class Sender {
     Transfer& transfer = *place->second;
     // Keeps the connection for the next request when this one has ended; drops it otherwise.
     curl_multi_remove_handle(multi_.get(), transfer.easy.get());
-    Answer answer = answer_of(transfer, code);
     char* next = nullptr;
+    std::string stray;
     curl_easy_getinfo(transfer.easy.get(), CURLINFO_REDIRECT_URL, &next);
-    if (answer.end == Answer::End::answered && next != nullptr && transfer.redirects < settings_.redirects) {
+    if (is_answered(transfer, code) && next != nullptr && transfer.redirects < settings_.redirects) {
       transfer.url = next;
       ++transfer.redirects;
-      if (!SLUICE_GUARD(webhook_origin) || origin_of(transfer.url) == origin_) {
-        if (ask(transfer)) {
-          return;
-        }
-        answer = answer_of(transfer, CURLE_FAILED_INIT);
+      if (SLUICE_GUARD(webhook_origin) && origin_of(transfer.url) != origin_) {
+        stray = origin_of(transfer.url);
+      } else if (ask(transfer)) {
+        return;
       } else {
-        answer.stray_redirect = origin_of(transfer.url);
+        code = CURLE_FAILED_INIT;
       }
     }
+    const sluice::Outcome outcome = is_answered(transfer, code) ? judge(transfer, stray) : failure(transfer, code);
     const std::unique_ptr<Transfer> ended = std::move(place->second);
     transfers_.erase(place);
-    complete(*ended, answer);
-  }
-
-  static Answer answer_of(Transfer& transfer, CURLcode code) {
-    Answer answer;
-    curl_easy_getinfo(transfer.easy.get(), CURLINFO_RESPONSE_CODE, &answer.status);
-    // The status is the server's decision. That the body behind it did not come whole changes nothing, and to send
-    // again what was accepted would be wrong.
-    if (transfer.received.headers_complete && (code == CURLE_OK || !transfer.received.redirected)) {
-      answer.end = Answer::End::answered;
-      answer.body = std::move(transfer.received.body);
-      answer.retry_after = retry_after(transfer.easy.get());
-    } else if (code == CURLE_ABORTED_BY_CALLBACK) {
-      answer.end = Answer::End::stopped;
-    } else {
-      answer.error = transfer.why[0] != '\0' ? transfer.why
-                     : code == CURLE_OK      ? "the answer broke off within its headers"
-                                             : curl_easy_strerror(code);
-    }
-    return answer;
-  }
-
-  void complete(Transfer& transfer, const Answer& answer) const {
     // It points into the message, which is gone then.
-    transfer.easy.reset();
-    if (answer.end == Answer::End::stopped && transfer.context.time_left() <= nanoseconds::zero()) {
-      transfer.context.complete(sluice::retry("no answer within the job's timeout"));
-    } else {
-      transfer.context.complete(judge(answer, settings_.retry_after_max));
+    ended->easy.reset();
+    ended->context.complete(outcome);
+  }
+
+  /// The status is the server's decision. That the body behind it did not come whole changes nothing, and to send again
+  /// what was accepted would be wrong.
+  static bool is_answered(const Transfer& transfer, CURLcode code) {
+    return transfer.received.headers_complete && (code == CURLE_OK || !transfer.received.redirected);
+  }
+
+  /// 2xx done; 408, 425, 429 and 5xx retry, after what the server asks up to `retry_after_max`; everything else reject.
+  sluice::Outcome judge(const Transfer& transfer, const std::string& stray) const {
+    long status = 0;
+    curl_off_t seconds = 0;  // from a date, too
+    curl_easy_getinfo(transfer.easy.get(), CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(transfer.easy.get(), CURLINFO_RETRY_AFTER, &seconds);
+    if (status >= 200 && status <= 299) {
+      return sluice::done();
     }
+    const std::string why = describe(status, transfer.received.body, stray);
+    if (!is_temporary(status)) {
+      return sluice::reject(why);
+    }
+    const auto most = std::chrono::duration_cast<std::chrono::seconds>(settings_.retry_after_max);
+    return seconds <= 0             ? sluice::retry(why)
+           : seconds > most.count() ? sluice::retry(settings_.retry_after_max, why)
+                                    : sluice::retry(std::chrono::seconds(seconds), why);
+  }
+
+  static sluice::Outcome failure(const Transfer& transfer, CURLcode code) {
+    if (code == CURLE_ABORTED_BY_CALLBACK) {
+      return stopped(transfer.context);
+    }
+    return sluice::retry(transfer.why[0] != '\0' ? transfer.why
+                         : code == CURLE_OK      ? "the answer broke off within its headers"
+                                                 : curl_easy_strerror(code));
   }
 
   const Settings& settings_;
