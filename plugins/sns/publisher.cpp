@@ -32,8 +32,7 @@ Duration pause_after(const Failure& failure, int attempts, double chance) {
 }  // namespace
 
 PublishQueue::Ticket PublishQueue::add(const Topic& topic, Entry entry, SteadyTime now) {
-  const Ticket ticket = ++last_;
-  pending_[ticket] = {std::move(entry), topic.arn, now};
+  auto ticket = std::make_shared<Pending>(Pending{.entry = std::move(entry), .arn = topic.arn, .since = now});
   Lane& lane = lanes_[topic.arn];
   lane.topic = topic;
   lane.last_arrival = now;
@@ -54,93 +53,86 @@ std::optional<PublishQueue::Batch> PublishQueue::due(Lane& lane, SteadyTime now)
   std::vector<Ticket> chosen;
   std::size_t bytes = 0;
   bool full = false;
-  for (const Ticket ticket : lane.waiting) {
-    const Pending& pending = pending_.at(ticket);
-    if (pending.since > now) {
+  for (const Ticket& ticket : lane.waiting) {
+    if (ticket->since > now) {
       continue;
     }
-    if (pending.alone) {
+    if (ticket->alone) {
       return take(lane, {ticket});
     }
-    full = chosen.size() == kMaxEntries || bytes + pending.entry.size() > kMaxBytes;
+    full = chosen.size() == kMaxEntries || bytes + ticket->entry.size() > kMaxBytes;
     if (full) {
       break;
     }
     chosen.push_back(ticket);
-    bytes += pending.entry.size();
+    bytes += ticket->entry.size();
   }
   if (chosen.empty()) {
     return std::nullopt;
   }
-  const Pending& first = pending_.at(chosen.front());
+  const Pending& first = *chosen.front();
   // One that was tried before has waited already.
   const bool quiet = lane.under_way == 0 && (first.failure || now >= lane.last_arrival + limits_.linger);
   const bool old = now >= first.since + limits_.longest_wait;
-  return full || chosen.size() == kMaxEntries || quiet || old ? std::optional(take(lane, chosen)) : std::nullopt;
+  return full || chosen.size() == kMaxEntries || quiet || old ? std::optional(take(lane, std::move(chosen)))
+                                                              : std::nullopt;
 }
 
-PublishQueue::Batch PublishQueue::take(Lane& lane, const std::vector<Ticket>& tickets) {
+PublishQueue::Batch PublishQueue::take(Lane& lane, std::vector<Ticket> tickets) {
   std::vector<const Entry*> entries;
   entries.reserve(tickets.size());
-  for (const Ticket ticket : tickets) {
-    Pending& pending = pending_.at(ticket);
-    pending.under_way = true;
-    entries.push_back(&pending.entry);
+  for (const Ticket& ticket : tickets) {
+    ticket->under_way = true;
+    entries.push_back(&ticket->entry);
     lane.waiting.erase(std::find(lane.waiting.begin(), lane.waiting.end(), ticket));
   }
   ++lane.under_way;
-  return {lane.topic, tickets, publish_batch_form(lane.topic.arn, entries)};
+  std::string form = publish_batch_form(lane.topic.arn, entries);
+  return {lane.topic, std::move(tickets), std::move(form)};
 }
 
 SteadyTime PublishQueue::wake(SteadyTime now) const {
   SteadyTime wake = SteadyTime::max();
   for (const auto& [arn, lane] : lanes_) {
-    for (const Ticket ticket : lane.waiting) {
-      const Pending& pending = pending_.at(ticket);
-      const SteadyTime since = pending.since;
-      if (since > now) {
-        wake = std::min(wake, since);
+    for (const Ticket& ticket : lane.waiting) {
+      if (ticket->since > now) {
+        wake = std::min(wake, ticket->since);
         continue;
       }
-      wake = std::min(wake, since + limits_.longest_wait);
+      wake = std::min(wake, ticket->since + limits_.longest_wait);
       if (lane.under_way == 0) {
-        wake = std::min(wake, pending.failure ? now : lane.last_arrival + limits_.linger);
+        wake = std::min(wake, ticket->failure ? now : lane.last_arrival + limits_.linger);
       }
     }
   }
   return wake;
 }
 
-std::vector<PublishQueue::Finished> PublishQueue::answered(const Batch& batch, const BatchAnswer& answer,
-                                                           SteadyTime now, double chance) {
-  std::vector<Finished> finished;
+std::vector<PublishQueue::Ticket> PublishQueue::answered(const Batch& batch, const BatchAnswer& answer, SteadyTime now,
+                                                         double chance) {
+  std::vector<Ticket> ended;
+  std::vector<Ticket> kept;
   Lane& lane = lanes_.at(batch.topic.arn);
   --lane.under_way;
-  std::vector<Ticket> kept;
   for (std::size_t i = 0; i < batch.tickets.size(); ++i) {
-    const auto found = pending_.find(batch.tickets[i]);
-    if (found == pending_.end()) {
-      continue;
+    Pending& pending = *batch.tickets[i];
+    pending.under_way = false;
+    pending.failure = answer.results[i];
+    if (!pending.abandoned) {
+      (keep(pending, answer.whole && batch.tickets.size() > 1, now, chance) ? kept : ended).push_back(batch.tickets[i]);
     }
-    const std::optional<Failure>& failure = answer.results[i];
-    const bool may_be_another = answer.whole && batch.tickets.size() > 1;
-    if (failure && keep(found->second, *failure, may_be_another, now, chance)) {
-      kept.push_back(found->first);
-      continue;
-    }
-    finished.push_back({found->first, failure});
-    pending_.erase(found);
   }
   // Before those that came later.
   lane.waiting.insert(lane.waiting.begin(), kept.begin(), kept.end());
   drop_if_idle(batch.topic.arn);
-  return finished;
+  return ended;
 }
 
-bool PublishQueue::keep(Pending& pending, const Failure& failure, bool may_be_another, SteadyTime now,
-                        double chance) const {
-  pending.under_way = false;
-  pending.failure = failure;
+bool PublishQueue::keep(Pending& pending, bool may_be_another, SteadyTime now, double chance) const {
+  if (!pending.failure) {
+    return false;
+  }
+  const Failure& failure = *pending.failure;
   if (!failure.temporary && may_be_another && may_be_one_entry(failure.code)) {
     pending.alone = true;
     pending.since = now;
@@ -153,25 +145,20 @@ bool PublishQueue::keep(Pending& pending, const Failure& failure, bool may_be_an
   return true;
 }
 
-std::optional<Failure> PublishQueue::give_up(Ticket ticket) {
-  const auto found = pending_.find(ticket);
-  if (found == pending_.end() || found->second.under_way || !found->second.failure || found->second.alone) {
-    return std::nullopt;
+bool PublishQueue::give_up(const Ticket& ticket) {
+  const bool waits = ticket->failure && !ticket->under_way && !ticket->alone;
+  if (waits) {
+    abandon(ticket);
   }
-  std::optional<Failure> failure = found->second.failure;
-  abandon(ticket);
-  return failure;
+  return waits;
 }
 
-void PublishQueue::abandon(Ticket ticket) {
-  const auto found = pending_.find(ticket);
-  if (found == pending_.end()) {
-    return;
+void PublishQueue::abandon(const Ticket& ticket) {
+  ticket->abandoned = true;
+  if (const auto lane = lanes_.find(ticket->arn); lane != lanes_.end()) {
+    std::erase(lane->second.waiting, ticket);
+    drop_if_idle(ticket->arn);
   }
-  const std::string arn = found->second.arn;
-  std::erase(lanes_.at(arn).waiting, ticket);
-  pending_.erase(found);
-  drop_if_idle(arn);
 }
 
 void PublishQueue::drop_if_idle(const std::string& arn) {
@@ -200,31 +187,31 @@ Publisher::Publisher(Service& service, QueueLimits limits, sluice::Duration time
 Publisher::~Publisher() = default;
 
 Delivery Publisher::publish(const Topic& topic, Entry entry, const sluice::Context& context) {
-  PublishQueue::Ticket ticket = 0;
-  std::future<std::optional<Failure>> end;
+  PublishQueue::Ticket ticket;
   {
     const std::lock_guard lock(state_->mutex);
     ticket = state_->queue.add(topic, std::move(entry), clock_.steady_now());
-    end = state_->waiters[ticket].get_future();
     ++state_->changes;
     state_->changed.notify_one();
   }
-  while (end.wait_for(kTick) != std::future_status::ready) {
+  const std::future<void> ended = ticket->ended.get_future();
+  while (ended.wait_for(kTick) != std::future_status::ready) {
     const bool stops = context.stop_requested();
     const bool over = stops && context.time_left() <= std::chrono::nanoseconds::zero();
     const std::lock_guard lock(state_->mutex);
-    if (over && state_->waiters.erase(ticket) > 0) {
+    if (ended.wait_for(Duration::zero()) == std::future_status::ready) {
+      break;
+    }
+    if (over) {
       state_->queue.abandon(ticket);
       return {Delivery::End::timed_out};
     }
     // What has not failed yet goes out within moments; what has is not tried again in an ending host.
-    if (auto failure = stops ? state_->queue.give_up(ticket) : std::nullopt) {
-      state_->waiters.erase(ticket);
-      return {Delivery::End::failed, std::move(*failure)};
+    if (stops && state_->queue.give_up(ticket)) {
+      break;
     }
   }
-  auto failure = end.get();
-  return failure ? Delivery{Delivery::End::failed, std::move(*failure)} : Delivery{};
+  return ticket->failure ? Delivery{Delivery::End::failed, *ticket->failure} : Delivery{};
 }
 
 void Publisher::run(const std::stop_token& stop) {
@@ -259,10 +246,8 @@ void Publisher::send(PublishQueue::Batch batch) {
                     }
                   }
                   const std::lock_guard lock(state->mutex);
-                  for (const auto& end : state->queue.answered(batch, answer, clock.steady_now(), random.unit())) {
-                    if (auto waiter = state->waiters.extract(end.ticket)) {
-                      waiter.mapped().set_value(end.failure);
-                    }
+                  for (const auto& ticket : state->queue.answered(batch, answer, clock.steady_now(), random.unit())) {
+                    ticket->ended.set_value();
                   }
                   ++state->changes;
                   state->changed.notify_one();

@@ -34,18 +34,25 @@ struct QueueLimits {
 /// it: its answer lets workers go who bring more messages.
 class PublishQueue {
  public:
-  using Ticket = std::uint64_t;
+  /// A message on its way. Its queue alone writes it.
+  struct Pending {
+    Entry entry;
+    std::string arn;
+    sluice::SteadyTime since{};  ///< ready to go out
+    int attempts = 0;
+    bool alone = false;  ///< a batch that it was in was refused as a whole: it may have been the cause
+    bool under_way = false;
+    bool abandoned = false;
+    std::optional<Failure> failure{};  ///< of the last attempt; nothing: SNS has it, or has not been asked
+    std::promise<void> ended{};        ///< for who waits; the queue does not touch it
+  };
+  using Ticket = std::shared_ptr<Pending>;
 
   /// Entries of one topic that go out in one request.
   struct Batch {
     Topic topic;
     std::vector<Ticket> tickets;
     std::string form;
-  };
-  /// The end of a message: nothing where SNS has it.
-  struct Finished {
-    Ticket ticket = 0;
-    std::optional<Failure> failure;
   };
 
   explicit PublishQueue(QueueLimits limits) : limits_(limits) {}
@@ -55,23 +62,15 @@ class PublishQueue {
   std::optional<Batch> next(sluice::SteadyTime now);
   /// When to ask again; `SteadyTime::max()`: when something happens.
   sluice::SteadyTime wake(sluice::SteadyTime now) const;
-  /// What SNS answered. What may succeed a moment later stays; `chance` is uniform in [0, 1).
-  std::vector<Finished> answered(const Batch& batch, const BatchAnswer& answer, sluice::SteadyTime now, double chance);
-  /// Gives up a message that failed and waits for another try: its failure. Nothing for any other.
-  std::optional<Failure> give_up(Ticket ticket);
+  /// What SNS answered: the messages that have ended with it. What may succeed a moment later stays; `chance` is
+  /// uniform in [0, 1).
+  std::vector<Ticket> answered(const Batch& batch, const BatchAnswer& answer, sluice::SteadyTime now, double chance);
+  /// Gives up a message that failed and waits for another try. False of any other.
+  bool give_up(const Ticket& ticket);
   /// Nobody wants to know any more.
-  void abandon(Ticket ticket);
+  void abandon(const Ticket& ticket);
 
  private:
-  struct Pending {
-    Entry entry;
-    std::string arn;
-    sluice::SteadyTime since{};  ///< ready to go out
-    int attempts = 0;
-    bool alone = false;  ///< a batch that it was in was refused as a whole: it may have been the cause
-    bool under_way = false;
-    std::optional<Failure> failure;  ///< of the last attempt
-  };
   struct Lane {
     Topic topic;
     std::deque<Ticket> waiting;
@@ -80,14 +79,12 @@ class PublishQueue {
   };
 
   std::optional<Batch> due(Lane& lane, sluice::SteadyTime now);
-  Batch take(Lane& lane, const std::vector<Ticket>& tickets);
-  bool keep(Pending& pending, const Failure& failure, bool may_be_another, sluice::SteadyTime now, double chance) const;
+  Batch take(Lane& lane, std::vector<Ticket> tickets);
+  bool keep(Pending& pending, bool may_be_another, sluice::SteadyTime now, double chance) const;
   void drop_if_idle(const std::string& arn);
 
   const QueueLimits limits_;
-  std::map<Ticket, Pending> pending_;
   std::map<std::string, Lane> lanes_;  // by ARN
-  Ticket last_ = 0;
 };
 
 /// What came of one message. A value.
@@ -124,7 +121,6 @@ class Publisher {
     // Guarded by mutex.
     PublishQueue queue;
     std::uint64_t changes = 0;  ///< messages that came and answers
-    std::map<PublishQueue::Ticket, std::promise<std::optional<Failure>>> waiters;
   };
 
   void run(const std::stop_token& stop);

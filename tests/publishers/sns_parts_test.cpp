@@ -119,7 +119,7 @@ TEST_F(PublishQueueTest, RepeatsOnlyTheEntriesThatFailed) {
   answer.results[1] = Failure{"InternalError", "", true};
   const auto finished = queue.answered(*batch, answer, kStart + 10ms, 0);
   ASSERT_EQ(finished.size(), 2U);
-  EXPECT_FALSE(finished[0].failure);
+  EXPECT_FALSE(finished[0]->failure);
   EXPECT_FALSE(queue.next(kStart + 34ms));
   EXPECT_EQ(queue.wake(kStart + 34ms), kStart + 35ms) << "half of 50 ms, where chance is 0";
   const auto again = queue.next(kStart + 35ms);
@@ -149,7 +149,7 @@ TEST_F(PublishQueueTest, GivesUpAfterItsAttempts) {
     const auto finished = queue.answered(*batch, refused(1, {"Throttled", "slow down", true}), now, 1);
     ASSERT_EQ(finished.size(), attempt == 3 ? 1U : 0U);
     if (attempt == 3) {
-      EXPECT_EQ(finished[0].failure->text(), "Throttled: slow down");
+      EXPECT_EQ(finished[0]->failure->text(), "Throttled: slow down");
     }
   }
 }
@@ -166,7 +166,7 @@ TEST_F(PublishQueueTest, FindsTheEntryThatABatchWasRefusedFor) {
     const auto finished =
         queue.answered(*alone, i == 1 ? refused(1, {"InvalidParameter", "", false}) : all_good(1), kStart + 7ms, 0);
     ASSERT_EQ(finished.size(), 1U);
-    EXPECT_EQ(finished[0].failure.has_value(), i == 1);
+    EXPECT_EQ(finished[0]->failure.has_value(), i == 1);
   }
 }
 
