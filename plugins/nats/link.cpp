@@ -88,7 +88,7 @@ void on_error(natsConnection* connection, natsSubscription*, natsStatus status, 
 }
 
 void on_acknowledged(jsCtx*, natsMsg* message, jsPubAck* stored, jsPubAckErr* refusal, void* closure) {
-  Answer answer{Answer::End::stored};
+  Answer answer{Answer::End::stored, 0, {}, {message, &natsMsg_Destroy}};
   if (stored == nullptr && refusal != nullptr) {
     answer.end = refusal->Err == NATS_NO_RESPONDERS ? Answer::End::no_stream
                  : refusal->Err == NATS_TIMEOUT     ? Answer::End::timed_out
@@ -97,7 +97,6 @@ void on_acknowledged(jsCtx*, natsMsg* message, jsPubAck* stored, jsPubAckErr* re
     answer.text = refusal->ErrText == nullptr ? natsStatus_GetText(refusal->Err) : refusal->ErrText;
   }
   of(closure).acknowledgements.answer(message, std::move(answer));
-  natsMsg_Destroy(message);
 }
 
 void check(natsStatus status, const char* what) {

@@ -102,6 +102,7 @@ struct Answer {
   End end = End::timed_out;
   int code = 0;
   std::string text{};
+  std::shared_ptr<natsMsg> message{};  ///< which the library has given back: freed by who has sent it, and read it last
 };
 
 /// Who waits for which acknowledgement. Messages are known by their address. Thread-safe.
