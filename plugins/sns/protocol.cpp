@@ -21,9 +21,13 @@ using sluice::dynamo::xml_inside;
 using sluice::dynamo::xml_text;
 
 constexpr std::size_t kMaxNameLength = 256;
-constexpr std::size_t kMaxRegionLength = 63;
 
 }  // namespace
+
+bool is_region(std::string_view text) {
+  constexpr std::size_t kMaxLength = 63;
+  return consists_of(text, "-") && text.size() <= kMaxLength;
+}
 
 bool is_topic_name(std::string_view text) {
   constexpr std::string_view kFifo = ".fifo";
@@ -39,8 +43,7 @@ bool is_topic_name(std::string_view text) {
 std::optional<Topic> parse_topic_arn(std::string_view text) {
   const auto name = publishing::parse_resource_name(text);
   const bool good = name && text.starts_with("arn:") && name->service == "sns" && consists_of(name->partition, "-") &&
-                    name->region.size() <= kMaxRegionLength && consists_of(name->region, "-") &&
-                    consists_of(name->account, "") && is_topic_name(name->resource);
+                    is_region(name->region) && consists_of(name->account, "") && is_topic_name(name->resource);
   return good ? std::optional(Topic{std::string(text), std::string(name->region), std::string(name->resource)})
               : std::nullopt;
 }

@@ -25,6 +25,8 @@ struct Topic {
 /// Nothing for what is no ARN of a topic: its region becomes part of an address, so every field has only the
 /// characters that AWS allows.
 std::optional<Topic> parse_topic_arn(std::string_view text);
+/// Whether a region's name can be a part of an address.
+bool is_region(std::string_view text);
 /// Whether a topic can have this name.
 bool is_topic_name(std::string_view text);
 

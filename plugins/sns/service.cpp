@@ -32,7 +32,10 @@ bool is_about_the_caller(std::string_view code) {
 
 }  // namespace
 
-Reach::Reach(sluice::Host host, const std::string& where) : host_(host), where_("SNS at " + where) {
+Reach::Reach(sluice::Host host, const Endpoints& endpoints)
+    : host_(host),
+      where_("SNS at " + (endpoints.override.empty() && endpoints.region.empty() ? "the regions of its topics"
+                                                                                 : endpoints.url(endpoints.region))) {
   show(true, where_ + ", not asked yet");
 }
 
@@ -65,7 +68,9 @@ sluice::dynamo::HttpRequest request_to(std::string url, std::string form) {
   return request;
 }
 
-Endpoints resolve(const sluice::Options& options, const sluice::dynamo::AwsEnvironment& environment) {
+}  // namespace
+
+Endpoints endpoints_of(const sluice::Options& options, const sluice::dynamo::AwsEnvironment& environment) {
   Endpoints endpoints{.region = options.get("region", ""), .override = options.get("endpoint", "")};
   if (options.has("endpoint") && !sluice::dynamo::parse_url(endpoints.override)) {
     publishing::refuse("endpoint", "must be an address such as \"http://127.0.0.1:4566\"");
@@ -91,15 +96,6 @@ Endpoints resolve(const sluice::Options& options, const sluice::dynamo::AwsEnvir
     throw std::invalid_argument("the region \"" + endpoints.region + "\" is not the name of one");
   }
   return endpoints;
-}
-
-}  // namespace
-
-bool is_region(std::string_view text) {
-  constexpr std::size_t kMaxLength = 63;
-  return !text.empty() && text.size() <= kMaxLength && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
 }
 
 std::string Endpoints::url(const std::string& of_region) const {
@@ -180,29 +176,21 @@ HttpResult Service::call(const std::string& region, const std::string& form, Dea
   }
 }
 
-Access::Access(const sluice::Options& options, sluice::Host host) : transport_(clock_) {
+std::unique_ptr<sluice::dynamo::CredentialsProvider> credentials_of(const sluice::Options& options,
+                                                                    const sluice::dynamo::AwsEnvironment& environment,
+                                                                    sluice::dynamo::HttpTransport& transport,
+                                                                    const sluice::Clock& clock,
+                                                                    sluice::Random& random) {
   if (options.has("access_key_id") != options.has("secret_access_key")) {
     publishing::refuse("access_key_id", "and \"secret_access_key\" belong together; set both, or neither");
   }
-  const auto environment = sluice::dynamo::AwsEnvironment::of_process();
-  Endpoints endpoints = resolve(options, environment);
-  const bool placed = !endpoints.override.empty() || !endpoints.region.empty();
-  reach_ = std::make_unique<Reach>(host, placed ? endpoints.url(endpoints.region) : "the regions of its topics");
-  transport_.start();
   if (options.get("access_key_id", "").empty()) {
-    credentials_ = sluice::dynamo::make_default_chain(environment, transport_, clock_, random_);
-  } else {
-    credentials_ = sluice::dynamo::make_static_credentials({.access_key_id = options.get("access_key_id", ""),
-                                                            .secret_access_key = options.get("secret_access_key", ""),
-                                                            .session_token = options.get("session_token", ""),
-                                                            .source = "the job's options"});
+    return sluice::dynamo::make_default_chain(environment, transport, clock, random);
   }
-  service_ = std::make_unique<Service>(std::move(endpoints), transport_, *credentials_, clock_, *reach_);
-}
-
-Access::~Access() {
-  // Its callbacks reach into the service and the credentials, so it ends before they do.
-  transport_.stop();
+  return sluice::dynamo::make_static_credentials({.access_key_id = options.get("access_key_id", ""),
+                                                  .secret_access_key = options.get("secret_access_key", ""),
+                                                  .session_token = options.get("session_token", ""),
+                                                  .source = "the job's options"});
 }
 
 namespace {

@@ -17,17 +17,36 @@
 #include "base/random.hpp"
 #include "dynamo/credentials/credentials.hpp"
 #include "dynamo/server_time.hpp"
+#include "dynamo/settings.hpp"
 #include "dynamo/signing/signer.hpp"
-#include "dynamo/transport/curl_transport.hpp"
+#include "dynamo/transport/http_transport.hpp"
 #include "protocol.hpp"
 
 namespace sns {
 
+/// Where SNS is for each region, after AWS's usual places were read. A value.
+struct Endpoints {
+  std::string region;    ///< of topics that are known by name; empty: none is named anywhere
+  std::string override;  ///< an address for all regions; empty: AWS's own
+  bool use_fips = false;
+  bool use_dual_stack = false;
+
+  std::string url(const std::string& of_region) const;
+};
+
+/// By the job's options and AWS's usual places; makes no request. Throws std::invalid_argument with a sentence for the
+/// user.
+Endpoints endpoints_of(const sluice::Options& options, const sluice::dynamo::AwsEnvironment& environment);
+/// Who asks, in the same way. The references outlive it.
+std::unique_ptr<sluice::dynamo::CredentialsProvider> credentials_of(const sluice::Options& options,
+                                                                    const sluice::dynamo::AwsEnvironment& environment,
+                                                                    sluice::dynamo::HttpTransport& transport,
+                                                                    const sluice::Clock& clock, sluice::Random& random);
+
 /// Shows the host how SNS fares, by what comes of the requests to it. Thread-safe.
 class Reach {
  public:
-  /// `where` is its address, for people.
-  Reach(sluice::Host host, const std::string& where);
+  Reach(sluice::Host host, const Endpoints& endpoints);
 
   /// What came of a request; nothing: it succeeded.
   void told(const std::optional<Failure>& failure);
@@ -40,19 +59,6 @@ class Reach {
   std::mutex mutex_;
   // Guarded by mutex_.
   std::pair<bool, std::string> shown_;
-};
-
-/// Whether a region's name can be a part of an address.
-bool is_region(std::string_view text);
-
-/// Where SNS is for each region, after AWS's usual places were read. A value.
-struct Endpoints {
-  std::string region;    ///< of topics that are known by name; empty: none is named anywhere
-  std::string override;  ///< an address for all regions; empty: AWS's own
-  bool use_fips = false;
-  bool use_dual_stack = false;
-
-  std::string url(const std::string& of_region) const;
 };
 
 /// Makes signed requests to SNS. Thread-safe.
@@ -88,30 +94,6 @@ class Service {
   std::mutex mutex_;
   // Guarded by mutex_; what it holds stays.
   std::map<std::string, std::unique_ptr<sluice::dynamo::Signer>> signers_;
-};
-
-/// What a Service stands on: the machine's clock, a transport, the credential chain.
-class Access {
- public:
-  /// Where SNS is and who asks, by the job's options and AWS's usual places; makes no request. Throws
-  /// std::invalid_argument with a sentence for the user.
-  Access(const sluice::Options& options, sluice::Host host);
-  /// Ends what is under way.
-  ~Access();
-  Access(const Access&) = delete;
-  Access& operator=(const Access&) = delete;
-
-  const sluice::Clock& clock() const { return clock_; }
-  sluice::Random& random() { return random_; }
-  Service& service() { return *service_; }
-
- private:
-  sluice::SystemClock clock_;
-  sluice::SeededRandom random_;
-  std::unique_ptr<Reach> reach_;
-  sluice::dynamo::CurlTransport transport_;
-  std::unique_ptr<sluice::dynamo::CredentialsProvider> credentials_;
-  std::unique_ptr<Service> service_;
 };
 
 /// Which topics may be used, and for how long their list is good. Patterns fit an ARN or a name.

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "dynamo/transport/curl_transport.hpp"
 #include "publisher.hpp"
 #include "publishing/publishing.hpp"
 #include "service.hpp"
@@ -124,11 +125,26 @@ namespace {
 /// What all messages of a job share. Each member uses those before it.
 struct Parts {
   Parts(const sluice::Options& options, const sns::Settings& settings, sluice::Host host)
-      : access(options, host),
-        directory(access.service(), settings.directory, access.clock(), host),
-        publisher(access.service(), settings.queue, settings.timeout, access.clock(), access.random()) {}
+      : endpoints(sns::endpoints_of(options, environment)),
+        reach(host, endpoints),
+        credentials(sns::credentials_of(options, environment, transport, clock, random)),
+        service(endpoints, transport, *credentials, clock, reach),
+        directory(service, settings.directory, clock, host),
+        publisher(service, settings.queue, settings.timeout, clock, random) {
+    transport.start();
+  }
+  ~Parts() { transport.stop(); }  // its callbacks reach into the others
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
 
-  sns::Access access;
+  const sluice::SystemClock clock{};
+  sluice::SeededRandom random{};
+  const sluice::dynamo::AwsEnvironment environment = sluice::dynamo::AwsEnvironment::of_process();
+  const sns::Endpoints endpoints;
+  sns::Reach reach;
+  sluice::dynamo::CurlTransport transport{clock};
+  const std::unique_ptr<sluice::dynamo::CredentialsProvider> credentials;
+  sns::Service service;
   sns::Directory directory;
   sns::Publisher publisher;
 };
@@ -183,7 +199,7 @@ class Sns {
     if (!sns::is_topic_name(target.name)) {
       return sns::Directory::Missing{"\"" + publishing::one_line(target.name) + "\" cannot be the name of a topic"};
     }
-    return parts_->directory.find(target.name, sluice::Deadline::after(parts_->access.clock(), settings_.timeout));
+    return parts_->directory.find(target.name, sluice::Deadline::after(parts_->clock, settings_.timeout));
   }
 
   sluice::Outcome publish(const sns::Topic& topic, const sluice::Message& message, const publishing::Envelope& envelope,
