@@ -1,8 +1,6 @@
 #include "link.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cstring>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -256,8 +254,9 @@ Link::Sent Link::send(const Publication& publication) const {
   natsMsg* handed_over = owned.release();
   const natsStatus status = js_PublishMsgAsync(stream_.get(), &handed_over, &options);
   if (status != NATS_OK) {
-    owned.reset(handed_over);
+    // First: once it is freed, its address may be that of another message.
     events_.acknowledgements.answer(made, not_sent(status, publication));
+    owned.reset(handed_over);
   }
   return sent;
 }
