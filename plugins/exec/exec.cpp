@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -97,31 +96,27 @@ Command find_command(const std::vector<std::string>& words, bool shell, const st
 /// Variables by name: what of a child's environment is the same for all messages.
 using Variables = std::map<std::string, std::string>;
 
-/// What of the host's own environment a command gets. AWS_* holds the host's keys, or the way to them.
-enum class Inherited { nothing, all_but_aws, everything };
-
 constexpr std::string_view kAttributePrefix = "SLUICE_ATTR_";
-constexpr std::string_view kAwsPrefix = "AWS_";
+constexpr std::string_view kAwsPrefix = "AWS_";  // of the host's keys, or the way to them
 
 /// Variables end at a zero byte; a longer value is cut there, as the child would see it anyway.
 std::string until_zero(std::string_view text) { return std::string(text.substr(0, text.find('\0'))); }
 
-/// What is inherited, without what could be taken for a message's, and `extra` on top. Throws std::invalid_argument
-/// when a name in `extra` cannot be a variable's.
-Variables base_environment(Inherited inherited, const Variables& extra) {
+/// What is inherited, without what could be taken for a message's, and the option "env" on top. Throws
+/// std::invalid_argument when a name in that cannot be a variable's.
+Variables base_environment(const sluice::Options& values) {
+  const bool with_keys = values.get<bool>("aws_env") || !SLUICE_GUARD(exec_keeps_keys);
   Variables variables;
-  for (char** entry = inherited == Inherited::nothing ? nullptr : environ; entry != nullptr && *entry != nullptr;
+  for (char** entry = values.get<bool>("clear_env") ? nullptr : environ; entry != nullptr && *entry != nullptr;
        ++entry) {
     const std::string_view text = *entry;
     const std::size_t equals = text.find('=');
-    const bool secret =
-        inherited == Inherited::all_but_aws && text.starts_with(kAwsPrefix) && SLUICE_GUARD(exec_keeps_keys);
-    const bool withheld = secret || text.starts_with(kAttributePrefix);
+    const bool withheld = text.starts_with(kAttributePrefix) || (text.starts_with(kAwsPrefix) && !with_keys);
     if (equals != std::string_view::npos && !withheld) {
       variables.emplace(text.substr(0, equals), text.substr(equals + 1));
     }
   }
-  for (const auto& [name, value] : extra) {
+  for (const auto& [name, value] : values.map("env")) {
     if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos) {
       throw std::invalid_argument("the option \"env\" has \"" + name + "\", which cannot be the name of a variable");
     }
@@ -345,22 +340,6 @@ constexpr std::chrono::milliseconds kTick(25);
 constexpr int kReadsAfterEnd = 32;
 constexpr std::int64_t kMaxOutputLimit = 16 * 1024 * 1024;
 
-std::string folder_option(const sluice::Options& values) {
-  std::string folder = values.get("cwd", "");
-  std::error_code failure;
-  if (values.has("cwd") && !std::filesystem::is_directory(folder, failure)) {
-    throw std::invalid_argument("the option \"cwd\" must be a folder that exists; \"" + folder + "\" is none");
-  }
-  return folder;
-}
-
-Inherited inherited(const sluice::Options& values) {
-  if (values.get<bool>("clear_env")) {
-    return Inherited::nothing;
-  }
-  return values.get<bool>("aws_env") ? Inherited::everything : Inherited::all_but_aws;
-}
-
 /// Where to look for a command without a slash: where the child itself would.
 std::string search_path(const Variables& environment) {
   const auto found = environment.find("PATH");
@@ -462,8 +441,8 @@ class Exec {
   };
 
   explicit Exec(const sluice::Options& values)
-      : environment_(base_environment(inherited(values), values.map("env"))),
-        folder_(folder_option(values)),
+      : environment_(base_environment(values)),
+        folder_(publishing::existing_folder(values, "cwd")),
         command_(find_command(values.list("command"), values.get<bool>("shell"), folder_, search_path(environment_))),
         exit_codes_(values.map("exit_codes")),
         limits_{values.find<nanoseconds>("timeout"), values.find<nanoseconds>("stop_grace"),

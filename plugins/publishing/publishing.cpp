@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <boost/algorithm/hex.hpp>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <span>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 namespace publishing {
@@ -168,6 +170,15 @@ std::string readable_file(const sluice::Options& options, const char* name) {
     refuse(name, "names \"" + file + "\", which cannot be read");
   }
   return file;
+}
+
+std::string existing_folder(const sluice::Options& options, const char* name) {
+  std::string folder = options.get(name, "");
+  std::error_code failure;
+  if (options.has(name) && !std::filesystem::is_directory(folder, failure)) {
+    refuse(name, "must be a folder that exists; \"" + folder + "\" is none");
+  }
+  return folder;
 }
 
 std::chrono::milliseconds bounded(const sluice::Options& options, const char* name, std::chrono::milliseconds least,

@@ -113,6 +113,8 @@ std::int64_t number_in(const sluice::Options& options, const char* name, std::in
 std::string plain_text(const sluice::Options& options, const char* name);
 /// The name of a file that can be read, as such a text.
 std::string readable_file(const sluice::Options& options, const char* name);
+/// The name of a folder that exists; empty without the option.
+std::string existing_folder(const sluice::Options& options, const char* name);
 /// A duration from `least` to `most`.
 std::chrono::milliseconds bounded(const sluice::Options& options, const char* name, std::chrono::milliseconds least,
                                   std::chrono::milliseconds most);

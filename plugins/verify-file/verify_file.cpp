@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <new>
@@ -264,13 +263,9 @@ class VerifyFile {
                                   "absolute."),
   };
 
-  explicit VerifyFile(const sluice::Options& values) : root_(values.get("root", "")) {
+  explicit VerifyFile(const sluice::Options& values) : root_(publishing::existing_folder(values, "root")) {
     functions_["md5"].reset(EVP_MD_fetch(nullptr, "MD5", nullptr));
     functions_["sha256"].reset(EVP_MD_fetch(nullptr, "SHA256", nullptr));
-    std::error_code failure;
-    if (values.has("root") && !std::filesystem::is_directory(root_, failure)) {
-      throw std::invalid_argument("the option \"root\" must be a folder that exists; \"" + root_ + "\" is none");
-    }
   }
 
   sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
