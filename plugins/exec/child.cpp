@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 namespace {
 
@@ -202,19 +203,11 @@ void Child::signal_group(int signal) const {
   }
 }
 
-ChildEnd Child::collect() {
+std::optional<int> Child::collect() {
   int status = 0;
   pid_t result = -1;
   do {
     result = ::waitpid(pid_, &status, 0);
   } while (result < 0 && errno == EINTR);
-  const bool known = result == pid_;
-  pid_ = -1;
-  if (known && WIFEXITED(status)) {
-    return {ChildEnd::How::exited, WEXITSTATUS(status), false};
-  }
-  if (known && WIFSIGNALED(status)) {
-    return {ChildEnd::How::killed, WTERMSIG(status), WCOREDUMP(status) != 0};
-  }
-  return {};
+  return result == std::exchange(pid_, -1) ? std::optional(status) : std::nullopt;
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,14 +35,6 @@ struct Launch {
   std::string_view input;                       ///< what the child reads from its standard input
 };
 
-/// How a child ended.
-struct ChildEnd {
-  enum class How { exited, killed, unknown };
-  How how = How::unknown;  ///< unknown: somebody else in the process collected it
-  int code = 0;            ///< exit code or signal
-  bool core_dumped = false;
-};
-
 /// A child process in a process group of its own, with pipes on its output. Used by one thread.
 ///
 /// It inherits nothing: no descriptor beyond its standard three, no blocked and no ignored signal. Its input is a file
@@ -67,8 +60,9 @@ class Child {
   bool ended();
   /// Sends a signal to the child's group. Safe until `collect`: before that, its number can be nobody else's.
   void signal_group(int signal) const;
-  /// Takes the ended child off the system's list.
-  ChildEnd collect();
+  /// Takes the ended child off the system's list: its status, as waitpid(2) has it; nothing where somebody else in the
+  /// process has collected it.
+  std::optional<int> collect();
 
  private:
   static bool read(Descriptor& pipe, std::string& text);

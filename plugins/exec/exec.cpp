@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,11 +60,11 @@ std::string search(const std::string& name, std::string_view search_path) {
 Command find_command(const std::vector<std::string>& words, bool shell, const std::string& folder,
                      const std::string& search_path) {
   if (words.empty() || words.front().empty()) {
-    throw std::invalid_argument(R"(the option "command" is empty; write it as ["program", "argument"])");
+    publishing::refuse("command", R"(is empty; write it as ["program", "argument"])");
   }
   for (const std::string& word : words) {
     if (word.find('\0') != std::string::npos) {
-      throw std::invalid_argument("the option \"command\" has a zero byte in it");
+      publishing::refuse("command", "has a zero byte in it");
     }
   }
   if (shell) {
@@ -118,7 +119,7 @@ Variables base_environment(const sluice::Options& values) {
   }
   for (const auto& [name, value] : values.map("env")) {
     if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos) {
-      throw std::invalid_argument("the option \"env\" has \"" + name + "\", which cannot be the name of a variable");
+      publishing::refuse("env", "has \"" + name + "\", which cannot be the name of a variable");
     }
     variables[name] = until_zero(value);
   }
@@ -202,8 +203,8 @@ std::optional<int> parse_code(std::string_view text) {
   return whole && code >= 0 && code <= 255 ? std::optional(code) : std::nullopt;
 }
 
-/// From exit codes to verdicts: 0 done, 65 reject, 75 retry, everything else and death by a signal retry, unless
-/// changed.
+/// What ends mean: exit codes by their numbers, and death by a "signal". 0 done, 65 reject, 75 retry, everything else
+/// ("default") and a signal retry, unless changed.
 class ExitCodes {
  public:
   /// `changes` as the option "exit_codes" has them: "3", "default" or "signal" to "done", "retry", "retry 30s",
@@ -212,34 +213,30 @@ class ExitCodes {
     for (const auto& [key, value] : changes) {
       const std::optional<Verdict> verdict = parse_verdict(value);
       if (!verdict) {
-        throw std::invalid_argument("the option \"exit_codes\" has \"" + value + "\" for \"" + key +
-                                    "\"; it may be done, retry, retry 30s, snooze 5m, reject, discard or release");
+        publishing::refuse("exit_codes", "has \"" + value + "\" for \"" + key +
+                                             "\"; it may be done, retry, retry 30s, snooze 5m, reject, discard or "
+                                             "release");
       }
       const std::optional<int> code = parse_code(key);
-      if (code) {
-        verdicts_[*code] = *verdict;
-      } else if (key == "default") {
-        default_ = *verdict;
-      } else if (key == "signal") {
-        signal_ = *verdict;
-      } else {
-        throw std::invalid_argument("the option \"exit_codes\" has \"" + key +
-                                    "\"; it may name exit codes from 0 to 255, \"default\" and \"signal\"");
+      if (!code && key != "default" && key != "signal") {
+        publishing::refuse("exit_codes",
+                           "has \"" + key + "\"; it may name exit codes from 0 to 255, \"default\" and \"signal\"");
       }
+      verdicts_[code ? std::to_string(*code) : key] = *verdict;
     }
   }
 
-  const Verdict& of_exit(int code) const {
-    const auto found = verdicts_.find(code);
-    return found == verdicts_.end() ? default_ : found->second;
+  const Verdict& of(const std::string& end) const {
+    const auto found = verdicts_.find(end);
+    return found == verdicts_.end() ? verdicts_.at("default") : found->second;
   }
-  const Verdict& of_signal() const { return signal_; }
 
  private:
-  std::map<int, Verdict> verdicts_{
-      {0, *parse_verdict("done")}, {65, *parse_verdict("reject")}, {75, *parse_verdict("retry")}};
-  Verdict default_ = *parse_verdict("retry");
-  Verdict signal_ = *parse_verdict("retry");
+  std::map<std::string, Verdict> verdicts_{{"0", *parse_verdict("done")},
+                                           {"65", *parse_verdict("reject")},
+                                           {"75", *parse_verdict("retry")},
+                                           {"default", *parse_verdict("retry")},
+                                           {"signal", *parse_verdict("retry")}};
 };
 
 constexpr std::size_t kMaxLine = 4096;
@@ -343,10 +340,7 @@ constexpr std::int64_t kMaxOutputLimit = 16 * 1024 * 1024;
 /// Where to look for a command without a slash: where the child itself would.
 std::string search_path(const Variables& environment) {
   const auto found = environment.find("PATH");
-  if (found != environment.end()) {
-    return found->second;
-  }
-  return "/usr/local/bin:/usr/bin:/bin";
+  return found == environment.end() ? "/usr/local/bin:/usr/bin:/bin" : found->second;
 }
 
 std::string signal_name(int signal) {
@@ -451,7 +445,7 @@ class Exec {
         error_level_(publishing::log_level(values, "stderr_level", true)),
         output_limit_(static_cast<std::size_t>(publishing::number_in(values, "output_limit", 0, kMaxOutputLimit))) {
     if (limits_.timeout && *limits_.timeout <= nanoseconds::zero()) {
-      throw std::invalid_argument("the option \"timeout\" must be more than 0s");
+      publishing::refuse("timeout", "must be more than 0s");
     }
   }
 
@@ -506,7 +500,7 @@ class Exec {
                           : sluice::retry(reason);
   }
 
-  sluice::Outcome outcome(const ChildEnd& end, Supervisor::Why why, const std::string& last_words) const {
+  sluice::Outcome outcome(std::optional<int> status, Supervisor::Why why, const std::string& last_words) const {
     const std::string detail = last_words.empty() ? "" : ": " + last_words;
     switch (why) {
       case Supervisor::Why::stop:
@@ -520,16 +514,15 @@ class Exec {
       case Supervisor::Why::nothing:
         break;
     }
-    switch (end.how) {
-      case ChildEnd::How::exited:
-        return exit_codes_.of_exit(end.code)("exited with " + std::to_string(end.code) + detail);
-      case ChildEnd::How::killed:
-        return exit_codes_.of_signal()("killed by " + signal_name(end.code) +
-                                       (end.core_dumped ? " (core dumped)" : "") + detail);
-      case ChildEnd::How::unknown:
-        break;
+    if (!status) {
+      return sluice::retry("how the command ended is not known: somebody else collected its exit code");
     }
-    return sluice::retry("how the command ended is not known: somebody else collected its exit code");
+    if (WIFSIGNALED(*status)) {
+      return exit_codes_.of("signal")("killed by " + signal_name(WTERMSIG(*status)) +
+                                      (WCOREDUMP(*status) ? " (core dumped)" : "") + detail);
+    }
+    const std::string code = std::to_string(WEXITSTATUS(*status));
+    return exit_codes_.of(code)("exited with " + code + detail);
   }
 
   Variables environment_;
