@@ -186,7 +186,7 @@ Publisher::Publisher(Service& service, QueueLimits limits, sluice::Duration time
 
 Publisher::~Publisher() = default;
 
-Delivery Publisher::publish(const Topic& topic, Entry entry, const sluice::Context& context) {
+std::optional<Failure> Publisher::publish(const Topic& topic, Entry entry, const sluice::Context& context) {
   PublishQueue::Ticket ticket;
   {
     const std::lock_guard lock(state_->mutex);
@@ -204,14 +204,14 @@ Delivery Publisher::publish(const Topic& topic, Entry entry, const sluice::Conte
     }
     if (over) {
       state_->queue.abandon(ticket);
-      return {Delivery::End::timed_out};
+      return Failure{"Timeout", "no answer within the job's timeout", true};
     }
     // What has not failed yet goes out within moments; what has is not tried again in an ending host.
     if (stops && state_->queue.give_up(ticket)) {
       break;
     }
   }
-  return ticket->failure ? Delivery{Delivery::End::failed, *ticket->failure} : Delivery{};
+  return ticket->failure;
 }
 
 void Publisher::run(const std::stop_token& stop) {

@@ -87,17 +87,6 @@ class PublishQueue {
   std::map<std::string, Lane> lanes_;  // by ARN
 };
 
-/// What came of one message. A value.
-struct Delivery {
-  enum class End : std::uint8_t {
-    stored,
-    failed,     ///< `failure` says why
-    timed_out,  ///< the attempt is over before an answer came; SNS may have it all the same
-  };
-  End end = End::stored;
-  Failure failure{};
-};
-
 /// Publishes what many threads bring, in as few requests as it takes: one thread puts batches together and sends them,
 /// and each caller waits for the answer to its own message. Thread-safe.
 class Publisher {
@@ -109,7 +98,8 @@ class Publisher {
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
-  Delivery publish(const Topic& topic, Entry entry, const sluice::Context& context);
+  /// Nothing once SNS has it.
+  std::optional<Failure> publish(const Topic& topic, Entry entry, const sluice::Context& context);
 
  private:
   /// What the transport's callbacks share with it, which may outlast it.

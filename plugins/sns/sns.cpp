@@ -213,20 +213,15 @@ class Sns {
     if (const auto* bad = std::get_if<sns::BadEntry>(&entry)) {
       return sluice::reject(named + bad->reason);
     }
-    const sns::Delivery delivery = parts_->publisher.publish(topic, std::get<sns::Entry>(std::move(entry)), context);
-    switch (delivery.end) {
-      case sns::Delivery::End::stored:
-        return sluice::done();
-      case sns::Delivery::End::timed_out:
-        return sluice::retry(named + "no answer within the job's timeout");
-      case sns::Delivery::End::failed:
-        break;
+    const auto failure = parts_->publisher.publish(topic, std::get<sns::Entry>(std::move(entry)), context);
+    if (!failure) {
+      return sluice::done();
     }
     // A row waits for a topic that is not there, as it does for one that is known by name.
-    if (delivery.failure.code == "NotFound" && envelope.of_outbox()) {
-      return routes_.without_destination(named + delivery.failure.text(), envelope, context);
+    if (failure->code == "NotFound" && envelope.of_outbox()) {
+      return routes_.without_destination(named + failure->text(), envelope, context);
     }
-    return judge(delivery.failure, named, context);
+    return judge(*failure, named, context);
   }
 
   sluice::Outcome judge(const sns::Failure& failure, const std::string& named, const sluice::Context& context) const {
