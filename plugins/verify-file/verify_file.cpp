@@ -145,19 +145,13 @@ struct Request {
   std::map<std::string, std::string> hashes;
 };
 
-/// The body is no request; the text says what is wrong with it.
-class BadRequest : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 using nlohmann::json;
 
 constexpr std::size_t kMaxBody = 64 * 1024;
 
 json parse_object(std::string_view body) {
   if (body.size() > kMaxBody) {
-    throw BadRequest("the body is larger than " + std::to_string(kMaxBody) + " bytes");
+    throw std::invalid_argument("the body is larger than " + std::to_string(kMaxBody) + " bytes");
   }
   json value;
   try {
@@ -166,11 +160,12 @@ json parse_object(std::string_view body) {
     // what() is "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
     const std::string what = error.what();
     const std::size_t label = what.find("] ");
-    throw BadRequest("the body is not JSON: " + (label == std::string::npos ? what : what.substr(label + 2)));
+    throw std::invalid_argument("the body is not JSON: " +
+                                (label == std::string::npos ? what : what.substr(label + 2)));
   }
   if (!value.is_object()) {
-    throw BadRequest(std::string("the body is ") + value.type_name() +
-                     R"(, not an object like {"path": "...", "sha256": "..."})");
+    throw std::invalid_argument(std::string("the body is ") + value.type_name() +
+                                R"(, not an object like {"path": "...", "sha256": "..."})");
   }
   return value;
 }
@@ -181,7 +176,7 @@ std::optional<std::string> text_member(const json& object, const char* name) {
     return std::nullopt;
   }
   if (!found->is_string()) {
-    throw BadRequest(std::string("\"") + name + "\" is " + found->type_name() + ", not a string");
+    throw std::invalid_argument(std::string("\"") + name + "\" is " + found->type_name() + ", not a string");
   }
   return found->get<std::string>();
 }
@@ -196,21 +191,22 @@ std::optional<std::string> hash_member(const json& object, const char* name, std
   }
   const bool hexadecimal = hash->find_first_not_of("0123456789abcdef") == std::string::npos;
   if (hash->size() != digits || !hexadecimal) {
-    throw BadRequest(std::string("\"") + name + "\" is not a hash of " + std::to_string(digits) +
-                     " hexadecimal digits");
+    throw std::invalid_argument(std::string("\"") + name + "\" is not a hash of " + std::to_string(digits) +
+                                " hexadecimal digits");
   }
   return hash;
 }
 
-/// Reads `{"path": ..., "md5": ... or "sha256": ...}`; other members are ignored. Throws BadRequest.
+/// Reads `{"path": ..., "md5": ... or "sha256": ...}`; other members are ignored. Throws std::invalid_argument with
+/// what is wrong with it.
 Request parse_request(std::string_view body) {
   const json object = parse_object(body);
   const std::optional<std::string> path = text_member(object, "path");
   if (!path || path->empty()) {
-    throw BadRequest("the body has no \"path\"");
+    throw std::invalid_argument("the body has no \"path\"");
   }
   if (path->find('\0') != std::string::npos) {
-    throw BadRequest("\"path\" has a zero byte in it");
+    throw std::invalid_argument("\"path\" has a zero byte in it");
   }
   Request request{*path, {}};
   for (const auto& [name, digits] : {std::pair("md5", 32U), std::pair("sha256", 64U)}) {
@@ -219,7 +215,7 @@ Request parse_request(std::string_view body) {
     }
   }
   if (request.hashes.empty()) {
-    throw BadRequest("the body has neither \"md5\" nor \"sha256\"");
+    throw std::invalid_argument("the body has neither \"md5\" nor \"sha256\"");
   }
   return request;
 }
@@ -272,7 +268,7 @@ class VerifyFile {
     std::optional<Request> request;
     try {
       request = parse_request(message.body());
-    } catch (const BadRequest& bad) {
+    } catch (const std::invalid_argument& bad) {
       return sluice::reject(bad.what());
     }
     if (root_.empty() && request->path.front() != '/') {
