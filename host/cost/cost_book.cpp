@@ -132,7 +132,7 @@ class MeteredSource final : public queue::Source {
     book_.add(names_, usage);
     if (!book_.attribute().empty()) {
       share_claim(claimed ? std::span<const queue::Delivery>(claimed->deliveries) : std::span<const queue::Delivery>(),
-                  usage);
+                  usage.spent);
     }
     return claimed;
   }
@@ -163,8 +163,6 @@ class MeteredSource final : public queue::Source {
   }
 
  private:
-  using Shares = std::map<std::string, Usage>;
-
   std::string value_of(const queue::Message& message) const {
     const auto found = message.attributes.find(book_.attribute());
     if (found == message.attributes.end()) {
@@ -175,33 +173,32 @@ class MeteredSource final : public queue::Source {
     return value == kIdle || value == kOtherValues || value.empty() ? std::string(kNoValue) : value;
   }
 
-  void share_claim(std::span<const queue::Delivery> deliveries, const Usage& usage) {
+  void share_claim(std::span<const queue::Delivery> deliveries, const Spent& spent) {
     if (deliveries.empty()) {
-      book_.add_value(std::string(kIdle), {usage.spent, 0, 0});
+      book_.add_value(std::string(kIdle), {spent, 0, 0});
       return;
     }
-    const SteadyTime now = book_.clock().steady_now();
-    Shares shares;
     {
+      const SteadyTime now = book_.clock().steady_now();
       const MutexLock lock(mutex_);
       for (const queue::Delivery& delivery : deliveries) {
-        const Held held{value_of(delivery.message), begun_kib(bytes_of(delivery.message)), now};
-        shares[held.value] += {usage.spent * (held.kib / usage.kib), 1, held.kib};
-        held_.insert_or_assign(delivery.receipt.id, held);
+        held_.insert_or_assign(delivery.receipt.id,
+                               Held{value_of(delivery.message), begun_kib(bytes_of(delivery.message)), now});
       }
       tidy(now);
     }
-    add(shares);
+    share(deliveries, spent, 1);
   }
 
+  static const std::string& id_of(const queue::Delivery& delivery) { return delivery.receipt.id; }
   static const std::string& id_of(const queue::Completion& completion) { return completion.receipt.id; }
   static const std::string& id_of(const queue::Receipt& receipt) { return receipt.id; }
 
-  /// Among the messages of these completions or receipts.
+  /// Among the messages of these deliveries, completions or receipts; `each`: how many messages one of them counts for.
   template <typename Item>
-  void share(std::span<const Item> items, const Spent& spent) {
+  void share(std::span<const Item> items, const Spent& spent, double each = 0) {
     const SteadyTime now = book_.clock().steady_now();
-    Shares shares;
+    std::map<std::string, Usage> shares;
     {
       const MutexLock lock(mutex_);
       static const Held kUnknown{std::string(kNoValue), 1, {}};
@@ -216,13 +213,9 @@ class MeteredSource final : public queue::Source {
         kib += all.back()->kib;
       }
       for (const Held* held : all) {
-        shares[held->value] += {spent * (held->kib / kib), 0, 0};
+        shares[held->value] += {spent * (held->kib / kib), each, each * held->kib};
       }
     }
-    add(shares);
-  }
-
-  void add(const Shares& shares) {
     for (const auto& [value, usage] : shares) {
       book_.add_value(value, usage);
     }
@@ -282,17 +275,13 @@ double UnitBudget::Bucket::room(double per_message, SteadyTime now) const {
   return std::clamp(std::floor(most), 1.0, kMostMessages);
 }
 
-void UnitBudget::PerMessage::learn(std::size_t messages, const Spent& spent) {
+void UnitBudget::learn(PerMessage& cost, std::size_t messages, const Spent& spent) {
   if (messages == 0) {
     return;
   }
-  Spent next = spent * (1 / static_cast<double>(messages));
-  if (known) {
-    next = mean * kOld;
-    next += spent * ((1 - kOld) / static_cast<double>(messages));
-  }
-  mean = next;
-  known = true;
+  Spent next = spent * ((cost ? 1 - kOld : 1) / static_cast<double>(messages));
+  next += cost.value_or(Spent()) * kOld;
+  cost = next;
 }
 
 UnitBudget::UnitBudget(const Limits& limits, SteadyTime now)
@@ -315,11 +304,10 @@ SteadyTime UnitBudget::wait(double share, SteadyTime now) {
 }
 
 std::size_t UnitBudget::most(const PerMessage& cost, SteadyTime now) const {
-  if (!cost.known) {
+  if (!cost) {
     return kFirstBatch;
   }
-  return static_cast<std::size_t>(
-      std::min(writes_.room(cost.mean.write_units, now), reads_.room(cost.mean.read_units, now)));
+  return static_cast<std::size_t>(std::min(writes_.room(cost->write_units, now), reads_.room(cost->read_units, now)));
 }
 
 void HourRing::add(const Usage& usage, SteadyTime now) {

@@ -28,22 +28,22 @@ class UnitBudget {
   SteadyTime claim_at(SteadyTime now) { return wait(kClaimShare, now); }
   std::size_t claim_most(SteadyTime now) {
     const MutexLock lock(mutex_);
-    return most(claims_, now);
+    return most(a_claim_, now);
   }
   /// The same of settlements.
   SteadyTime settle_at(SteadyTime now) { return wait(0, now); }
   std::size_t settle_most(SteadyTime now) {
     const MutexLock lock(mutex_);
-    return most(settlements_, now);
+    return most(a_settlement_, now);
   }
   /// What a claim or a settlement of so many messages has cost.
   void claimed(std::size_t messages, const Spent& spent) {
     const MutexLock lock(mutex_);
-    claims_.learn(messages, spent);
+    learn(a_claim_, messages, spent);
   }
   void settled(std::size_t messages, const Spent& spent) {
     const MutexLock lock(mutex_);
-    settlements_.learn(messages, spent);
+    learn(a_settlement_, messages, spent);
   }
 
   const Limits& limits() const { return limits_; }
@@ -81,15 +81,12 @@ class UnitBudget {
     double tokens_;
     SteadyTime filled_at_;
   };
-  /// What a message has cost of late.
-  struct PerMessage {
-    Spent mean;
-    bool known = false;
-    void learn(std::size_t messages, const Spent& spent);
-  };
+  /// What a message has cost of late; nothing: nobody knows yet.
+  using PerMessage = std::optional<Spent>;
 
   SteadyTime wait(double share, SteadyTime now);
   std::size_t most(const PerMessage& cost, SteadyTime now) const SLUICE_REQUIRES(mutex_);
+  static void learn(PerMessage& cost, std::size_t messages, const Spent& spent);
 
   // Fixed after construction.
   const Limits limits_;
@@ -97,8 +94,8 @@ class UnitBudget {
   mutable Mutex mutex_;
   Bucket writes_ SLUICE_GUARDED_BY(mutex_);
   Bucket reads_ SLUICE_GUARDED_BY(mutex_);
-  PerMessage claims_ SLUICE_GUARDED_BY(mutex_);
-  PerMessage settlements_ SLUICE_GUARDED_BY(mutex_);
+  PerMessage a_claim_ SLUICE_GUARDED_BY(mutex_);
+  PerMessage a_settlement_ SLUICE_GUARDED_BY(mutex_);
   SteadyTime held_until_ SLUICE_GUARDED_BY(mutex_){};
   Duration waited_ SLUICE_GUARDED_BY(mutex_){};
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "base/text/decimal.hpp"
 
@@ -86,9 +85,7 @@ std::string Prices::text(double money) const {
   while (money > 0 && digits < kMostDigits && money * std::pow(10, digits) < 10) {
     ++digits;
   }
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", digits, money);
-  return (config_.currency == "USD" ? "$" : config_.currency + " ") + text.data();
+  return (config_.currency == "USD" ? "$" : config_.currency + " ") + fixed_decimal(money, digits);
 }
 
 std::string Prices::origin() const {
