@@ -1,6 +1,7 @@
 #include "base/shell_word.hpp"
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 
 namespace sluice {
 
@@ -17,11 +18,7 @@ std::string shell_word(std::string_view text) {
   if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) {
     return std::string(text);
   }
-  std::string word = "'";
-  for (const char byte : text) {
-    word += byte == '\'' ? std::string("'\\''") : std::string(1, byte);
-  }
-  return word + "'";
+  return "'" + boost::replace_all_copy(std::string(text), "'", R"('\'')") + "'";
 }
 
 }  // namespace sluice
