@@ -98,18 +98,13 @@ class SpawnPlan {
     if (!folder.empty()) {
       then(posix_spawn_file_actions_addchdir_np(&actions_, folder.c_str()));
     }
-    sigset_t none;
-    sigemptyset(&none);
     // The host blocks its signals and ignores SIGPIPE; a command expects neither.
-    sigset_t defaults;
-    sigemptyset(&defaults);
-    for (int signal = 1; signal < 32; ++signal) {
-      if (signal != SIGKILL && signal != SIGSTOP) {
-        sigaddset(&defaults, signal);
-      }
-    }
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
     then(posix_spawnattr_setsigmask(&attributes_, &none));
-    then(posix_spawnattr_setsigdefault(&attributes_, &defaults));
+    then(posix_spawnattr_setsigdefault(&attributes_, &all));
     then(posix_spawnattr_setpgroup(&attributes_, 0));
     then(
         posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));

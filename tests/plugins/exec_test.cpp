@@ -220,6 +220,13 @@ TEST(ExecPlugin, PassesOnNoDescriptorAndNoSignalState) {
   EXPECT_TRUE(text == "0 1 2 3\n00000000\n80000000" || text == "0 1 2 3\n00000000\n00000000") << text;
 }
 
+TEST(ExecPlugin, PassesOnNoRealTimeSignalThatTheHostIgnores) {
+  const auto before = ::signal(SIGRTMIN, SIG_IGN);
+  const std::string ignored = printed("sed -n 's/SigIgn:[^0-9a-f]*//p' /proc/self/status");
+  ::signal(SIGRTMIN, before);
+  EXPECT_EQ(std::stoull(ignored, nullptr, 16) >> static_cast<unsigned>(SIGRTMIN - 1) & 1U, 0U) << ignored;
+}
+
 int open_descriptors() {
   int count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
