@@ -285,10 +285,9 @@ std::string Link::why_no_stream(std::string_view subject) const {
 
 bool LinkEvents::begin(sluice::Host host) {
   const std::lock_guard lock(mutex_);
-  if (taken_ || connections_ > 0) {
+  if (host_ || connections_ > 0) {
     return false;
   }
-  taken_ = true;
   host_.emplace(host);
   silent_ = false;
   return true;
@@ -337,14 +336,9 @@ void LinkEvents::show(bool works, const std::string& text) {
   }
 }
 
-void LinkEvents::end() {
-  const std::lock_guard lock(mutex_);
-  host_.reset();
-}
-
 void LinkEvents::leave() {
   const std::lock_guard lock(mutex_);
-  taken_ = false;
+  host_.reset();
 }
 
 std::uint64_t LinkEvents::changes() {

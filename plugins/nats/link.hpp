@@ -153,9 +153,7 @@ class LinkEvents {
   bool silent() const { return silent_; }
   /// How the broker fares, for whoever looks at the host.
   void show(bool works, const std::string& text);
-  /// The handler goes: nothing is told any more.
-  void end();
-  /// It has gone.
+  /// The handler goes, and makes no connection any more: nothing is told of those that it has.
   void leave();
   /// Grows with each change of any connection's state.
   std::uint64_t changes();
@@ -170,8 +168,7 @@ class LinkEvents {
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
-  std::optional<sluice::Host> host_;
-  bool taken_ = false;
+  std::optional<sluice::Host> host_;  ///< of the handler that has them
   int connections_ = 0;
   std::uint64_t changes_ = 0;
 };

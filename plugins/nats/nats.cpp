@@ -198,11 +198,8 @@ class Broker {
     }
   }
   ~Broker() {
-    events_->end();
     keeper_.request_stop();
     events_->changed();
-    keeper_ = std::jthread();  // which waits for it
-    link_.reset();
   }
   Broker(const Broker&) = delete;
   Broker& operator=(const Broker&) = delete;
@@ -338,14 +335,14 @@ class Broker {
   }
 
   const Settings& settings_;
-  const std::unique_ptr<LinkEvents, LeaveEvents> events_;  ///< left last
-  const NatsPointer<natsOptions> options_;
 
   std::mutex mutex_;
   // Guarded by mutex_; written by the thread alone.
   std::shared_ptr<Link> link_;
   std::string last_error_;
 
+  const std::unique_ptr<LinkEvents, LeaveEvents> events_;  ///< left before the connection ends
+  const NatsPointer<natsOptions> options_;
   std::once_flag begun_;
   std::jthread keeper_;
 };
