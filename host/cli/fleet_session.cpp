@@ -167,8 +167,9 @@ OrExit<fleet::FleetView> FleetSession::hosts_now(Duration patience) {
   if (host.file.empty()) {
     return checked(std::move(told));
   }
-  if (!local_hosts_) {
+  if (!local_hosts_ || clock().steady_now() - local_hosts_at_ >= kYoungLook) {
     local_hosts_ = find_local_hosts(runtime::ControlFolder::of(host), clock());
+    local_hosts_at_ = clock().steady_now();
   }
   if (!told && local_hosts_->hosts.empty()) {
     return failure(told.error());

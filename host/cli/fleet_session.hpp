@@ -33,8 +33,8 @@ class FleetSession {
   operate::KnownNames names();
   /// What can be read of hosts; exit 1 where nothing can.
   OrExit<fleet::FleetView> hosts();
-  /// The same, and of hosts of this machine what they say (at the first call) or, where they do not answer, what their
-  /// crash ledgers tell; those alone where no store answers within `patience`, which is among the troubles then.
+  /// The same, and of hosts of this machine what they say (not over a second ago) or, where they do not answer, what
+  /// their crash ledgers tell; those alone where no store answers within `patience`, which is among the troubles then.
   OrExit<fleet::FleetView> hosts_now(Duration patience = kStorePatience);
 
   /// Gives a directive and makes hosts look at it.
@@ -63,6 +63,7 @@ class FleetSession {
   std::vector<std::string> queue_names_;
   std::vector<config::JobConfig> jobs_;
   std::optional<runtime::LocalHosts> local_hosts_;
+  SteadyTime local_hosts_at_{};  ///< when they said so
 };
 
 /// The same, once all hosts that answer tell what their workers run, or `enough` is known; without any other host than

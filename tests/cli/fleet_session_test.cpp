@@ -1,0 +1,52 @@
+#include "host/cli/fleet_session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <fstream>
+
+#include "base/temporary_folder.hpp"
+#include "host/fleet/host_record.hpp"
+
+namespace sluice::cli {
+namespace {
+
+// What a bulk command leaves alone is what hosts have at work by then, however long it runs.
+TEST(FleetSession, AHostOfThisMachineIsAskedAgain) {
+  const auto folder = TemporaryFolder::make("sluice-fleet-session");
+  ASSERT_TRUE(folder);
+  const std::string file = (*folder)->path() + "/host.toml";
+  std::ofstream(file) << "[store]\npath = \"store.db\"\n[queues.orders]\n";
+  const Command command{.name = "sample", .flags = {{.name = "config", .value = "FILE", .help = ""}}};
+  const auto arguments = Arguments::parse(command, {"--config", file});
+  ASSERT_TRUE(arguments.has_value());
+  auto session = FleetSession::open(*arguments);
+  ASSERT_FALSE(session.has_error()) << session.error().lines().front();
+
+  std::atomic<std::uint32_t> asked = 0;
+  const auto answer = [&asked](const runtime::ControlRequest&, uid_t) {
+    fleet::HostRecord record{.instance = "a/1/x", .name = "a", .pid = 1};
+    record.running_total = ++asked;
+    runtime::ControlReply reply;
+    reply.answer.record = fleet::write_record(record, 100'000);
+    return reply;
+  };
+  const auto folder_of_host = runtime::ControlFolder::of(session->queues().host());
+  const auto socket = runtime::ControlSocket::open(folder_of_host, answer);
+  ASSERT_TRUE(socket) << socket.error().message();
+  ASSERT_TRUE((*socket)->start());
+
+  const Deadline deadline = Deadline::after(session->clock(), std::chrono::seconds(30));
+  std::uint32_t running = 0;
+  while (running < 2 && !deadline.passed(session->clock().steady_now())) {
+    const auto view = session->hosts_now();
+    ASSERT_FALSE(view.has_error());
+    ASSERT_EQ(view->hosts.size(), 1U);
+    running = view->hosts.front().record.running_total;
+  }
+  EXPECT_EQ(running, 2U);
+  (*socket)->stop();
+}
+
+}  // namespace
+}  // namespace sluice::cli
