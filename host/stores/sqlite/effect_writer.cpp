@@ -58,21 +58,21 @@ bool EffectWriter::may_begin(const Course& course) const {
 void EffectWriter::settle(std::int64_t half, std::span<const Completion> completions, std::span<SettleResult> results,
                           Course& course, WallTime now) {
   const Batch batch{half, completions, results, course, now};
-  with_effects_.clear();
+  std::vector<std::size_t> with_effects;
   for (const std::size_t i : course.todo) {
     results[i] = {};
     if (!completions[i].effects) {
       results[i].status = parts_.records.settle(half, completions[i], now);
     } else if (const auto barred = course.barred.find(i); barred != course.barred.end()) {
       results[i] = {SettleStatus::refused, barred->second};
-    } else if (!settle_key_alone(batch, i)) {
-      with_effects_.push_back(i);
+    } else {
+      with_effects.push_back(i);
     }
   }
-  settle_effects(batch);
+  settle_effects(batch, with_effects);
 }
 
-void EffectWriter::settle_effects(const Batch& batch) {
+void EffectWriter::settle_effects(const Batch& batch, Run all) {
   Course& course = batch.course;
   course.begun = 0;
   if (course.most == 0) {
@@ -80,7 +80,6 @@ void EffectWriter::settle_effects(const Batch& batch) {
     const std::int64_t version = connection_.number("PRAGMA user_version");
     connection_.execute(("PRAGMA user_version = " + std::to_string(version)).c_str());
   }
-  const Run all(with_effects_);
   std::size_t done = 0;
   if (!course.apart) {
     done = settle_run(batch, all);
@@ -90,7 +89,7 @@ void EffectWriter::settle_effects(const Batch& batch) {
   while (course.apart && done < all.size() && may_begin(course) && !connection_.failed()) {
     settle_run(batch, all.subspan(done++, 1));
   }
-  course.left.assign(with_effects_.begin() + static_cast<std::ptrdiff_t>(done), with_effects_.end());
+  course.left.assign(all.begin() + static_cast<std::ptrdiff_t>(done), all.end());
   for (const std::size_t index : course.left) {
     batch.results[index] = {SettleStatus::failed, {}};
   }
@@ -98,7 +97,6 @@ void EffectWriter::settle_effects(const Batch& batch) {
 
 std::size_t EffectWriter::settle_run(const Batch& batch, Run run) {
   const Tally::Mark counted = parts_.records.tally().mark();
-  outboxes_.clear();
   savepoint_.run();
   std::size_t tried = 0;
   bool good = true;
@@ -107,32 +105,14 @@ std::size_t EffectWriter::settle_run(const Batch& batch, Run run) {
     batch.course.last_begun = run[tried];
     good = settle_one(batch, run[tried++]);
   }
-  good = good && send(batch);
   if (!good && SLUICE_GUARD(effects_atomic)) {
     roll_back_.run();
     parts_.records.back_to(counted);
-    parts_.keys.undone();
   }
   release_.run();
   // The failure of the connection says which one it was.
   batch.course.apart = batch.course.apart || (!good && !connection_.failed());
   return tried;
-}
-
-bool EffectWriter::settle_key_alone(const Batch& batch, std::size_t index) {
-  const Completion& completion = batch.completions[index];
-  const Effects& effects = *completion.effects;
-  const std::int64_t queue = batch.half / 2;
-  if (!effects.messages.empty() || !effects.writes.empty() || !effects.key || refused_effects(effects) ||
-      !parts_.keys.may_record(queue, *effects.key, completion.receipt.id, batch.now)) {
-    return false;
-  }
-  SettleStatus& status = batch.results[index].status;
-  status = parts_.records.settle(batch.half, completion, batch.now);
-  if (status == SettleStatus::applied || !SLUICE_GUARD(effects_fenced)) {
-    parts_.keys.put_record(queue, *effects.key, completion.receipt.id, batch.now);
-  }
-  return true;
 }
 
 bool EffectWriter::settle_one(const Batch& batch, std::size_t index) {
@@ -174,8 +154,7 @@ bool EffectWriter::make(const Batch& batch, std::size_t index, core::Transaction
     case core::TransactionPart::writes:
       return write(batch, index);
     case core::TransactionPart::messages:
-      stage(batch, index);
-      break;
+      return send(batch, index);
   }
   return true;
 }
@@ -200,31 +179,15 @@ bool EffectWriter::write(const Batch& batch, std::size_t index) {
   return true;
 }
 
-void EffectWriter::stage(const Batch& batch, std::size_t index) {
+bool EffectWriter::send(const Batch& batch, std::size_t index) {
   for (const EmittedMessage& emitted : batch.completions[index].effects->messages) {
-    auto outbox = std::find_if(outboxes_.begin(), outboxes_.end(),
-                               [&emitted](const Outbox& one) { return one.queue == emitted.queue; });
-    if (outbox == outboxes_.end()) {
-      outbox = outboxes_.insert(outbox, {.queue = emitted.queue});
-    }
-    outbox->messages.push_back(&emitted.message);
-    outbox->senders.emplace_back(index, &emitted);
-  }
-}
-
-bool EffectWriter::send(const Batch& batch) {
-  bool all = true;
-  for (const Outbox& outbox : outboxes_) {
-    sent_.assign(outbox.messages.size(), {});
-    parts_.sending.insert(parts_.records.make_queue(outbox.queue), outbox.messages, sent_, batch.now);
-    for (std::size_t i = 0; i < sent_.size(); ++i) {
-      if (sent_[i].status == SendStatus::duplicate_id) {
-        const auto& [sender, emitted] = outbox.senders[i];
-        all = refuse(batch, sender, core::refused_message(*emitted, taken_id()));
-      }
+    SendResult sent;
+    parts_.sending.insert(parts_.records.make_queue(emitted.queue), {&emitted.message, 1}, {&sent, 1}, batch.now);
+    if (sent.status == SendStatus::duplicate_id) {
+      return refuse(batch, index, core::refused_message(emitted, taken_id()));
     }
   }
-  return all;
+  return true;
 }
 
 bool EffectWriter::refuse(const Batch& batch, std::size_t index, SettleResult result) {

@@ -5,14 +5,11 @@
 #include <limits>
 #include <map>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "host/queue/effects.hpp"
-#include "host/queue/sender.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/core/writes.hpp"
 #include "host/stores/sqlite/connection.hpp"
@@ -81,27 +78,17 @@ class EffectWriter {
     Course& course;
     WallTime now;
   };
-  /// What is to be sent to one queue, and by which completion.
-  struct Outbox {
-    std::string queue;
-    std::vector<const NewMessage*> messages;
-    std::vector<std::pair<std::size_t, const EmittedMessage*>> senders;
-  };
   using Run = std::span<const std::size_t>;
 
-  void settle_effects(const Batch& batch);
+  void settle_effects(const Batch& batch, Run all);
   /// How many from the first on have their result; nothing of them stands if one was refused.
   std::size_t settle_run(const Batch& batch, Run run);
   bool may_begin(const Course& course) const;
-  /// Where there is nothing but a key, and nobody else has it, nothing can be refused once something is written: that
-  /// needs no savepoint. False: it does.
-  bool settle_key_alone(const Batch& batch, std::size_t index);
   /// False: it is refused.
   bool settle_one(const Batch& batch, std::size_t index);
   bool make(const Batch& batch, std::size_t index, core::TransactionPart part);
   bool write(const Batch& batch, std::size_t index);
-  void stage(const Batch& batch, std::size_t index);
-  bool send(const Batch& batch);
+  bool send(const Batch& batch, std::size_t index);
   static bool refuse(const Batch& batch, std::size_t index, SettleResult result);
 
   Connection& connection_;
@@ -112,10 +99,6 @@ class EffectWriter {
   Statement release_{connection_, "RELEASE effects"};
   Statement roll_back_{connection_, "ROLLBACK TO effects"};
   SteadyTime begun_at_{};  ///< the transaction
-  // Of the current call; members so that their memory is there for the next one.
-  std::vector<std::size_t> with_effects_;
-  std::vector<Outbox> outboxes_;
-  std::vector<SendResult> sent_;
 };
 
 }  // namespace sluice::queue::sqlite

@@ -36,11 +36,6 @@ StoredKey stored_key(const Statement& row, std::string_view job = {}) {
 
 }  // namespace
 
-void Keys::begin() {
-  jobs_.clear();
-  written_ = 0;
-}
-
 void Keys::finish() {
   if (written_ > 0) {
     expire_.bind(stored(now_), 2 * written_ + kSweepPiece).run();
@@ -117,25 +112,12 @@ bool Keys::forget(std::int64_t queue, const std::string& job, const std::string&
   return true;
 }
 
-std::optional<std::int64_t> Keys::find_job(std::int64_t queue, const std::string& job) {
-  for (const KnownJob& known : jobs_) {
-    if (known.queue == queue && known.name == job) {
-      return known.number;
-    }
-  }
-  const auto number = job_find_.bind(queue, std::string_view(job)).only();
-  if (number) {
-    jobs_.push_back({queue, job, *number});
-  }
-  return number;
-}
-
 std::int64_t Keys::make_job(std::int64_t queue, const std::string& job) {
   if (const auto number = find_job(queue, job)) {
     return *number;
   }
   job_insert_.bind(queue, std::string_view(job)).run();
-  return find_job(queue, job).value_or(0);
+  return connection_.last_row();
 }
 
 std::optional<StoredKey> Keys::find(std::int64_t job, std::string_view key) {

@@ -23,10 +23,8 @@ class Keys {
   explicit Keys(Connection& connection) : connection_(connection) {}
 
   /// At the start of each transaction, and before its commit.
-  void begin();
+  void begin() { written_ = 0; }
   void finish();
-  /// A savepoint was rolled back: what was learnt within it may not hold.
-  void undone() { jobs_.clear(); }
 
   /// As IdempotencyKeys::begin.
   std::vector<KeyAnswer> claim(std::int64_t queue, std::span<const KeyClaim> claims, WallTime now);
@@ -43,13 +41,9 @@ class Keys {
   bool forget(std::int64_t queue, const std::string& job, const std::string& key, WallTime now);
 
  private:
-  struct KnownJob {
-    std::int64_t queue;
-    std::string name;
-    std::int64_t number;
-  };
-
-  std::optional<std::int64_t> find_job(std::int64_t queue, const std::string& job);
+  std::optional<std::int64_t> find_job(std::int64_t queue, const std::string& job) {
+    return job_find_.bind(queue, std::string_view(job)).only();
+  }
   std::int64_t make_job(std::int64_t queue, const std::string& job);
   /// What stands of it, without the name of the job.
   std::optional<StoredKey> find(std::int64_t job, std::string_view key);
@@ -66,8 +60,7 @@ class Keys {
   Statement expire_{connection_,
                     "DELETE FROM sluice_keys WHERE (job, key) IN "
                     "(SELECT job, key FROM sluice_keys WHERE until <= ?1 ORDER BY until LIMIT ?2)"};
-  std::vector<KnownJob> jobs_;  ///< of this transaction
-  std::int64_t written_ = 0;    ///< in it
+  std::int64_t written_ = 0;  ///< in this transaction
   WallTime now_{};
 };
 

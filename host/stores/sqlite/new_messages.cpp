@@ -58,6 +58,18 @@ void SendMarks::sweep() {
   swept_to_ = end > swept_to_ ? end : 0;  // round again
 }
 
+void NewMessages::insert(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results,
+                         WallTime now) {
+  marks_begun_ = false;
+  // In their order, which is that of the queue.
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].status != SendStatus::failed) {
+      insert(queue, messages[i], results[i], now);
+    }
+  }
+  place_plain();
+}
+
 void NewMessages::insert(std::int64_t queue, const NewMessage& message, SendResult& result, WallTime now) {
   const bool keyed = has_send_keys(message);
   if (keyed && !std::exchange(marks_begun_, true)) {

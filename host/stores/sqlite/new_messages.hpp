@@ -65,22 +65,10 @@ class NewMessages {
       : connection_(connection), records_(records), marks_(connection, records) {}
 
   /// Sets the status of each message's result to sent, duplicate_id, or deduplicated with the first message's id;
-  /// results that have failed already are left out. Each message has an id. `messages`: of values or of pointers.
-  template <typename Messages>
-  void insert(std::int64_t queue, const Messages& messages, std::span<SendResult> results, WallTime now) {
-    marks_begun_ = false;
-    // In their order, which is that of the queue.
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      if (results[i].status != SendStatus::failed) {
-        insert(queue, of(messages[i]), results[i], now);
-      }
-    }
-    place_plain();
-  }
+  /// results that have failed already are left out. Each message has an id.
+  void insert(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results, WallTime now);
 
  private:
-  static const NewMessage& of(const NewMessage& message) { return message; }
-  static const NewMessage& of(const NewMessage* message) { return *message; }
   void insert(std::int64_t queue, const NewMessage& message, SendResult& result, WallTime now);
   void place(std::int64_t half, std::int64_t seq, const NewMessage& message, WallTime now);
   /// Puts those into `ready` that wait for it.
