@@ -23,12 +23,12 @@ constexpr std::size_t kBells = 1'024;
 constexpr std::size_t kTurnBell = kBells;  // for who waits for the turn
 constexpr mode_t kMode = 0600;
 
-// The bytes of the file that are locked: by who has the turn to write, shared by all that have the store open, and
-// shared by all that wait for the turn. Far behind what the file holds each of these says, by which byte it locks, what
-// files it has.
+// The bytes of the file that are locked: by who has the turn to write, shared by all that have the store open, and by
+// who has the next turn. Far behind what the file holds all that have it open say, by which byte they lock, what files
+// they have.
 constexpr off_t kTurnByte = 0;
 constexpr off_t kOpenByte = 1;
-constexpr off_t kWantedByte = 2;
+constexpr off_t kNextByte = 2;
 constexpr off_t kFileNumbers = off_t{1} << 61;
 constexpr off_t kLogBytes = kFileNumbers;
 constexpr off_t kIndexBytes = 2 * kFileNumbers;
@@ -38,12 +38,8 @@ constexpr off_t kStoreBytes = 3 * kFileNumbers;
 // not tell. Then it looks so often.
 constexpr Duration kLookAnyway = std::chrono::milliseconds(5);
 constexpr Duration kLookUntold = std::chrono::microseconds(200);
-// A turn that lasts longer is not waited for: who has it may be stopped. SQLite's own lock keeps writers apart.
+// A turn is not waited for longer: who has it, or the next one, may be stopped. SQLite's own lock keeps writers apart.
 constexpr Duration kTurnPatience = std::chrono::milliseconds(200);
-// Who lets others go first waits no longer for them: they may have been killed, or be stopped. Then turns are taken
-// without asking, at first one, and so many where nobody comes again and again.
-constexpr Duration kCourtesy = std::chrono::milliseconds(2);
-constexpr int kMostWithoutCourtesy = 16;
 // Where the system does not tell of rings, they are looked for so often.
 constexpr int kPollMs = 100;
 
@@ -159,29 +155,20 @@ bool StoreLockFile::look_until(Duration patience, Done done) {
 }
 
 void StoreLockFile::take_turn() {
-  const auto others_have_come = [this] { return is_locked(kTurnByte, 1) || !is_locked(kWantedByte, 1); };
-  if (std::exchange(lets_go_first_, false) && SLUICE_GUARD(writers_take_turns)) {
-    const bool came = look_until(kCourtesy, others_have_come);
-    distrust_ = came ? 0 : std::min(2 * distrust_ + 1, kMostWithoutCourtesy);
-    without_courtesy_ = distrust_;
-  }
-  const auto taken = [this] { return lock(F_WRLCK, kTurnByte); };
-  if (taken()) {
-    stalled_ = false;
-  } else if (!stalled_) {
-    lock(F_RDLCK, kWantedByte);
-    stalled_ = !look_until(kTurnPatience, taken);
-    lock(F_UNLCK, kWantedByte);
+  const auto taken = [this] {
+    return (lock(F_WRLCK, kNextByte) || !SLUICE_GUARD(writers_take_turns)) && lock(F_WRLCK, kTurnByte);
+  };
+  const bool at_once = taken();
+  stalled_ = !at_once && (stalled_ || !look_until(kTurnPatience, taken));
+  lock(F_UNLCK, kNextByte);
+  if (!at_once) {
     ring(kTurnBell);
   }
 }
 
 void StoreLockFile::give_turn_back() {
-  const bool wanted = is_locked(kWantedByte, 1);
-  without_courtesy_ = std::max(without_courtesy_ - 1, 0);
-  lets_go_first_ = wanted && without_courtesy_ == 0;
   lock(F_UNLCK, kTurnByte);
-  if (wanted) {
+  if (is_locked(kNextByte, 1)) {
     ring(kTurnBell);
   }
 }

@@ -36,8 +36,8 @@ class StoreLockFile {
   static std::unique_ptr<StoreLockFile> open(const std::string& path);
   ~StoreLockFile();
 
-  // The turn to write. Who has just had it lets those go first who waited meanwhile, so that a process that writes
-  // without a pause holds up nobody. The kernel gives back the turn of a process that is killed. SQLite's own lock
+  // The turn to write. Who waits for it has the next one, and keeps it from all who come later, so that a process that
+  // writes without a pause holds up nobody. The kernel gives back both of a process that is killed. SQLite's own lock
   // keeps writers apart whatever becomes of turns.
 
   /// Waits while another process has it, but not for one that keeps it.
@@ -75,12 +75,8 @@ class StoreLockFile {
   const Descriptor file_;
   std::once_flag listening_;
   std::unique_ptr<Listener> listener_;
-  // Of who takes turns: what tells of others, once he had to wait; whether others waited during his last one, how many
-  // turns he takes without asking for that and took when they did not come last, and whether somebody keeps the turn.
+  // Of who takes turns: what tells of others, once he had to wait; and whether somebody keeps a turn.
   std::optional<Descriptor> turns_;
-  bool lets_go_first_ = false;
-  int without_courtesy_ = 0;
-  int distrust_ = 0;
   bool stalled_ = false;
 };
 
