@@ -33,7 +33,7 @@ bool opens_virtual_table(int action, std::string_view first, std::string_view se
          (action == SQLITE_PRAGMA && first == "data_version");
 }
 
-// Statements that are kept prepared: a host's handlers have a handful each.
+// Statements that are kept prepared: a host's handlers have a handful each. Beyond, all are prepared anew.
 constexpr std::size_t kKept = 64;
 constexpr std::size_t kLongestStatement = std::size_t{64} * 1024;
 // Steps of SQLite's machine between two looks at the clock: some microseconds, and no more calls of functions than
@@ -276,22 +276,18 @@ std::optional<UserStatements::Refusal> UserStatements::run(const SqlWrite& write
 }
 
 std::optional<UserStatements::Refusal> UserStatements::prepare(const std::string& text, Prepared*& prepared) {
-  if (const auto found = by_text_.find(text); found != by_text_.end()) {
-    kept_.splice(kept_.begin(), kept_, found->second);
-    prepared = &kept_.front();
-    return std::nullopt;
+  auto found = kept_.find(text);
+  if (found == kept_.end()) {
+    Prepared compiled;
+    if (auto refused = compile(text, compiled)) {
+      return refused;
+    }
+    if (kept_.size() == kKept) {
+      kept_.clear();
+    }
+    found = kept_.emplace(text, std::move(compiled)).first;
   }
-  kept_.push_front({.text = text});
-  if (auto refused = compile(kept_.front().text, kept_.front())) {
-    kept_.pop_front();
-    return refused;
-  }
-  by_text_.emplace(kept_.front().text, kept_.begin());
-  if (kept_.size() > kKept) {
-    by_text_.erase(kept_.back().text);
-    kept_.pop_back();
-  }
-  prepared = &kept_.front();
+  prepared = &found->second;
   return std::nullopt;
 }
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -117,12 +116,10 @@ class UserStatements {
  private:
   /// A statement that is kept.
   struct Prepared {
-    std::string text;
     StatementHandle handle{};
-    std::string table;
+    std::string table{};
     bool reads = false;  ///< and writes nothing
   };
-  using Kept = std::list<Prepared>;
 
   bool get_ready();
   std::optional<Refusal> prepare(const std::string& text, Prepared*& prepared);
@@ -143,8 +140,7 @@ class UserStatements {
   SteadyTime until_{};
   std::optional<int> spilled_before_;  ///< pages that had found no room in memory when it was first looked at
   bool wrote_too_much_ = false;
-  Kept kept_;  ///< latest use first
-  std::unordered_map<std::string_view, Kept::iterator> by_text_;
+  std::unordered_map<std::string, Prepared> kept_;  ///< by their text
 };
 
 }  // namespace sluice::queue::sqlite
