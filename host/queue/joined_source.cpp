@@ -16,13 +16,10 @@ SourceTraits common(const std::vector<JoinedSource::Part>& parts) {
   SourceTraits all{.groups = true, .sequence = true, .priorities = true, .transactions = true, .checkpoints = true};
   for (const JoinedSource::Part& part : parts) {
     const SourceTraits& one = part.source->traits();
-    all.lease_per_delivery = all.lease_per_delivery && one.lease_per_delivery;
-    all.attempts_at_claim = all.attempts_at_claim && one.attempts_at_claim;
     all.groups = all.groups && one.groups;
     all.sequence = all.sequence && one.sequence;
     all.priorities = all.priorities && one.priorities;
     all.transactions = all.transactions && one.transactions;
-    all.suspects = all.suspects && one.suspects;
     all.checkpoints = all.checkpoints && one.checkpoints;
   }
   return all;

@@ -129,16 +129,10 @@ struct ExtendResult {
 
 /// What a source can do. A value; the same for the source's whole life.
 struct SourceTraits {
-  /// Each delivery has a lease of its own, which `extend` prolongs. False: the source holds one for all it hands out,
-  /// and takes deliveries back (`SourceEvents::lost`) when that is gone.
-  bool lease_per_delivery = true;
-  /// A claim counts the attempt durably, before the handler runs. False: it is written only where it is needed.
-  bool attempts_at_claim = true;
   bool groups = false;        ///< keeps the order within a message's group, and gives turns by group
   bool sequence = false;      ///< hands out one message after the other
   bool priorities = false;    ///< hands out by priority
   bool transactions = false;  ///< commits effects together with a completion
-  bool suspects = true;       ///< knows which deliveries are suspects
   bool runs_ahead = false;    ///< wants to be told what was handled: see Source::handled
   bool checkpoints = false;   ///< stores progress with a message (CompletionAction::keep)
 };

@@ -25,7 +25,7 @@ constexpr std::size_t kClaimAtOnce = 10;
 /// A constructor may be stepped through, too.
 constexpr Duration kStartTime = std::chrono::hours(24);
 
-constexpr queue::SourceTraits kNoStore{.lease_per_delivery = false, .transactions = true, .checkpoints = true};
+constexpr queue::SourceTraits kNoStore{.transactions = true, .checkpoints = true};
 
 /// Hands out one message, once. What becomes of it goes to the store that it is from, or nowhere.
 class OneMessageSource final : public queue::Source {

@@ -45,13 +45,8 @@ struct LeasedOptions {
 };
 
 /// What leased sources can do, whether they own shards or claim directly.
-inline constexpr SourceTraits kLeasedTraits{.lease_per_delivery = false,
-                                            .attempts_at_claim = false,
-                                            .groups = true,
-                                            .sequence = true,
-                                            .priorities = true,
-                                            .transactions = true,
-                                            .checkpoints = true};
+inline constexpr SourceTraits kLeasedTraits{
+    .groups = true, .sequence = true, .priorities = true, .transactions = true, .checkpoints = true};
 
 /// Queues in tables of the leased layout, many in one if need be.
 class LeasedQueues : public table::TableQueues {

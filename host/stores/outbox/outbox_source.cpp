@@ -625,8 +625,7 @@ class OutboxSource final : public Source {
   bool can_be_woken() const { return rows_.can_be_woken(); }
 
   const SourceTraits& traits() const override {
-    static constexpr SourceTraits kTraits{
-        .lease_per_delivery = false, .attempts_at_claim = false, .groups = true, .suspects = false, .runs_ahead = true};
+    static constexpr SourceTraits kTraits{.groups = true, .runs_ahead = true};
     return kTraits;
   }
 
