@@ -13,21 +13,17 @@ constexpr Duration kShortestPause = std::chrono::milliseconds(1);
 }  // namespace
 
 std::uint64_t Arrivals::heard() {
-  {
-    const MutexLock lock(mutex_);
-    if (listening_) {
-      return count_;
-    }
-    listening_ = true;
-  }
-  source_.start({.on_ready =
-                     [this] {
-                       const MutexLock lock(mutex_);
-                       ++count_;
-                       told_.notify_all();
-                     },
-                 .lost = {},
-                 .by_call = true});
+  // Nobody claims before the source tells.
+  std::call_once(started_, [this] {
+    source_.start({.on_ready =
+                       [this] {
+                         const MutexLock lock(mutex_);
+                         ++count_;
+                         told_.notify_all();
+                       },
+                   .lost = {},
+                   .by_call = true});
+  });
   const MutexLock lock(mutex_);
   return count_;
 }

@@ -2,6 +2,7 @@
 
 #include <boost/core/noncopyable.hpp>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 
@@ -28,10 +29,9 @@ class Arrivals : boost::noncopyable {
   Source& source_;
   const Clock& clock_;
 
+  std::once_flag started_;
   Mutex mutex_;
   Condition told_;
-  // Guarded by mutex_.
-  bool listening_ SLUICE_GUARDED_BY(mutex_) = false;
   std::uint64_t count_ SLUICE_GUARDED_BY(mutex_) = 0;
 };
 
