@@ -23,7 +23,7 @@ class Bell {
   }
 
  private:
-  const Descriptor event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  Descriptor event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 };
 
 }  // namespace sluice

@@ -2,8 +2,6 @@
 
 #include <netdb.h>
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -268,30 +266,25 @@ Result<DatagramListener> DatagramListener::open(const Address& address) {
   }
   Address bound;
   auto size = static_cast<socklen_t>(bound.capacity());
-  Descriptor interrupter(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!interrupter.open() || ::getsockname(socket.get(), bound.data(), &size) != 0) {
+  if (::getsockname(socket.get(), bound.data(), &size) != 0) {
     return listen_error(address, errno);
   }
-  return DatagramListener(bound, std::move(socket), std::move(interrupter));
+  DatagramListener listener(bound, std::move(socket));
+  if (listener.interrupter_.descriptor() < 0) {
+    return listen_error(address, errno);
+  }
+  return listener;
 }
 
 void DatagramListener::wait(int milliseconds) {
-  std::array<pollfd, 2> watched{{{socket_.get(), POLLIN, 0}, {interrupter_.get(), POLLIN, 0}}};
+  std::array<pollfd, 2> watched{{{socket_.get(), POLLIN, 0}, {interrupter_.descriptor(), POLLIN, 0}}};
   ::poll(watched.data(), watched.size(), milliseconds);
-  if ((watched[1].revents & POLLIN) != 0) {
-    std::uint64_t count = 0;
-    static_cast<void>(::read(interrupter_.get(), &count, sizeof(count)));
-  }
+  interrupter_.hush();
 }
 
 std::optional<std::string_view> DatagramListener::take() {
   const auto size = ::recv(socket_.get(), buffer_.data(), buffer_.size(), 0);
   return size < 0 ? std::nullopt : std::optional(std::string_view(buffer_.data(), static_cast<std::size_t>(size)));
-}
-
-void DatagramListener::interrupt() const {
-  const std::uint64_t one = 1;
-  static_cast<void>(::write(interrupter_.get(), &one, sizeof(one)));
 }
 
 }  // namespace sluice::queue::wake

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bell.hpp"
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
 #include "base/error.hpp"
@@ -150,15 +151,14 @@ class DatagramListener {
   /// until the next call.
   std::optional<std::string_view> take();
   /// Ends a wait under way, or the next one. From any thread.
-  void interrupt() const;
+  void interrupt() const { interrupter_.ring(); }
 
  private:
-  DatagramListener(const Address& address, Descriptor socket, Descriptor interrupter)
-      : address_(address), socket_(std::move(socket)), interrupter_(std::move(interrupter)) {}
+  DatagramListener(const Address& address, Descriptor socket) : address_(address), socket_(std::move(socket)) {}
 
   Address address_;
   Descriptor socket_;
-  Descriptor interrupter_;  // an eventfd
+  Bell interrupter_;
   std::array<char, 1'024> buffer_{};
 };
 
