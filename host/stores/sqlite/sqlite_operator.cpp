@@ -104,14 +104,6 @@ class Changes {
   std::map<std::int64_t, WallTime> fronts_;  ///< where the first message of a half is, while it is known
 };
 
-/// A group of the queue has something to hand out that waited for another message.
-bool freed_any(Writer& writer, const std::string& queue) {
-  const auto number = writer.records.queue(queue);
-  GroupOrder& groups = writer.records.groups();
-  const bool standard = number && groups.take_offered(half_of(*number, Half::standard));
-  return (number && groups.take_offered(half_of(*number, Half::dlq))) || standard;
-}
-
 struct Editing {
   std::string id;
   std::int64_t version = 0;
@@ -196,7 +188,12 @@ class SqliteOperator final : public Operator {
       auto record = edit_record(writer, queue, editing, clock.wall_now());
       return record ? Edited{*std::move(record), {}} : Edited{{}, record.error()};
     };
-    SLUICE_TRY(edited, write_freeing<Edited>(work, {}, deadline));
+    const auto tell = [queue = queue_, &doorbell = store_.doorbell()](const Edited& edited) {
+      if (!edited.refused) {
+        ring(doorbell, queue);
+      }
+    };
+    SLUICE_TRY(edited, store_.write<Edited>({.work = work, .committed = tell}, deadline));
     return edited->refused ? Result<StoredMessage>(*std::move(edited->refused)) : std::move(edited->record);
   }
 
@@ -208,32 +205,10 @@ class SqliteOperator final : public Operator {
   }
 
  private:
-  /// Writes, and rings where a group of the queue has something to hand out then that waited for another message.
-  template <typename Made>
-  Result<Made> write_freeing(std::function<Made(Writer&)> work, std::function<void(const Made&)> committed,
-                             Deadline deadline) {
-    struct Written {
-      Made made;
-      bool freed = false;
-    };
-    const auto and_look = [queue = queue_, work = std::move(work)](Writer& writer) {
-      Written written{work(writer)};
-      written.freed = freed_any(writer, queue);
-      return written;
-    };
-    const auto ring = [queue = queue_, &doorbell = store_.doorbell(),
-                       committed = std::move(committed)](const Written& written) {
-      for (const Half half : {Half::standard, Half::dlq}) {
-        if (written.freed) {
-          doorbell.ring({queue, half});
-        }
-      }
-      if (committed) {
-        committed(written.made);
-      }
-    };
-    SLUICE_TRY(written, store_.write<Written>({.work = and_look, .committed = ring}, deadline));
-    return std::move(written->made);
+  /// Whatever an operator changes may show a message, let its group go on, or make room in flight: who waits looks.
+  static void ring(Doorbell& doorbell, const std::string& queue) {
+    doorbell.ring({queue, Half::standard});
+    doorbell.ring({queue, Half::dlq});
   }
   std::vector<ChangeResult> change_batch(std::vector<Change> changes, Deadline deadline);
   std::vector<PutResult> put_batch(std::vector<StoredMessage> records, PutMode mode, Deadline deadline);
@@ -253,10 +228,13 @@ std::vector<ChangeResult> SqliteOperator::change_batch(std::vector<Change> batch
     }
     return results;
   };
-  const auto ring = [changes, queue = queue_, &doorbell = store_.doorbell()](const Results& results) {
-    doorbell.ring_changed(queue, *changes, results);
+  const auto tell = [queue = queue_, &doorbell = store_.doorbell()](const Results& results) {
+    if (std::any_of(results.begin(), results.end(),
+                    [](const ChangeResult& result) { return result.status == ChangeStatus::applied; })) {
+      ring(doorbell, queue);
+    }
   };
-  auto changed = write_freeing<Results>(work, ring, deadline);
+  auto changed = store_.write<Results>({.work = work, .committed = tell}, deadline);
   return changed ? std::move(*changed) : Results(changes->size(), {ChangeStatus::failed, 0, changed.error()});
 }
 

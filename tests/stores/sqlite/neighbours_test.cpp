@@ -277,6 +277,22 @@ TEST_F(NeighboursTest, AHostIsWokenByTheRoomThatAnotherProcessMakes) {
   }
 }
 
+TEST_F(NeighboursTest, AHostIsWokenByTheRoomThatAnOperatorMakes) {
+  auto host = open();
+  send(*host);
+  send(*host);
+  const queue::ClaimRequest limited{.max = 10, .visibility = 30s, .rules = {.max_in_flight = 1}};
+  const auto held = (*host->queues().open_source({"orders"}))->claim(limited, Deadline::never());
+  ASSERT_TRUE(held);
+  ASSERT_EQ(held->deliveries.size(), 1U);
+  Waiting waiting(host->queues());
+  EXPECT_EQ(waiting.claim_refused(limited), ErrorCode::over_limit);
+  const queue::Change removal{.id = held->deliveries[0].message.id, .action = queue::ChangeAction::remove};
+  const auto oper = *host->queues().open_operator("orders");
+  ASSERT_EQ(oper->change({&removal, 1}, Deadline::never()).front().status, queue::ChangeStatus::applied);
+  EXPECT_TRUE(waiting.told_within(10s)) << "it would find the room by polling alone";
+}
+
 TEST_F(NeighboursTest, AWakeOutlivesALogThatBeginsAnew) {
   auto host = open();
   auto sender = open();
