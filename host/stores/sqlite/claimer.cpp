@@ -148,9 +148,10 @@ void Claimer::lease_found(std::int64_t half, std::int64_t range, const Found& fo
     return;
   }
   for (const auto& [place, sent_at, touched] : found.rows) {
+    const auto before = touched ? records_.find(place.second) : std::nullopt;
     ready_.take(range, place);
-    if (touched) {
-      lease_again_.bind(place.second, stored(lease.until), stored(lease.now)).run();
+    if (before) {
+      records_.change(*before, core::claim(before->state, {.now = lease.now, .until = lease.until}), lease.now);
     } else {
       lease_first_.bind(place.second, half, stored(lease.until), sent_at, stored(lease.now)).run();
     }
@@ -180,12 +181,10 @@ std::optional<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& l
       set_aside(place->second, lease.now);
       continue;
     }
+    const core::ClaimTerms terms{.now = lease.now, .until = lease.until, .counts = counts};
+    records_.change(*before, core::claim(before->state, terms), lease.now);
     delivery->suspect = true;
     delivery->message.attempt = core::receives_when_claimed(before->state, counts);
-    lease_suspect_
-        .bind(place->second, stored(lease.until), stored(lease.now), std::int64_t{delivery->message.attempt},
-              std::int64_t{core::kSuspect})
-        .run();
     return delivery;
   }
   return std::nullopt;

@@ -73,13 +73,6 @@ class Claimer {
       connection_,
       "INSERT INTO sluice_deliveries SELECT seq, ?6, ?4, 1, 2, 1, sent_at, ?5, ?5, NULL, 0, NULL FROM sluice_ready "
       "WHERE half = ?1 AND (sent_at, seq) <= (?2, ?3)"};
-  Statement lease_again_{
-      connection_,
-      "UPDATE sluice_deliveries SET until = ?2, leased = 1, version = version + 1, receives = receives + 1, "
-      "received_at = ?3, updated_at = ?3 WHERE seq = ?1"};
-  Statement lease_suspect_{connection_,
-                           "UPDATE sluice_deliveries SET until = ?2, leased = 1, version = version + 1, receives = ?4, "
-                           "received_at = ?3, updated_at = ?3, marks = marks | ?5 WHERE seq = ?1"};
   Statement ready_delete_head_{connection_, "DELETE FROM sluice_ready WHERE half = ?1 AND (sent_at, seq) <= (?2, ?3)"};
   Statement messages_{connection_, "SELECT messages FROM sluice_halves WHERE half = ?1"};
   std::map<std::int64_t, std::array<std::int64_t, kPriorities>> credits_;  ///< of the priorities of each half
