@@ -50,7 +50,7 @@ Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lea
     whole = claim_ready(half, request, lease, claimed.deliveries) && whole;
   } else {
     advance(half, claimed.deliveries, 0);
-    whole = whole && !ready_.any_ready(half, lease.now);
+    whole = false;  // what else is due, the next claim tells
   }
   if (claimed.deliveries.size() < request.max) {
     whole = whole && !(request.suspects && ready_.first(suspect_half(half), lease.now));
@@ -181,10 +181,11 @@ std::optional<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& l
       set_aside(place->second, lease.now);
       continue;
     }
-    const core::ClaimTerms terms{.now = lease.now, .until = lease.until, .counts = counts};
-    records_.change(*before, core::claim(before->state, terms), lease.now);
+    const core::StateChange claimed =
+        core::claim(before->state, {.now = lease.now, .until = lease.until, .counts = counts});
+    records_.change(*before, claimed, lease.now);
     delivery->suspect = true;
-    delivery->message.attempt = core::receives_when_claimed(before->state, counts);
+    delivery->message.attempt = *claimed.receives;
     return delivery;
   }
   return std::nullopt;

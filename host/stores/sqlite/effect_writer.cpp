@@ -107,7 +107,7 @@ std::size_t EffectWriter::settle_run(const Batch& batch, Run run) {
   }
   if (!good && SLUICE_GUARD(effects_atomic)) {
     roll_back_.run();
-    parts_.records.back_to(counted);
+    parts_.records.tally().back_to(counted);
   }
   release_.run();
   // The failure of the connection says which one it was.

@@ -250,7 +250,7 @@ void GroupOrder::begin_order(std::int64_t half, Kept kept) {
   const std::int64_t bits =
       (bits_of(half) & ~(kMask << shift_of(half))) | (static_cast<std::int64_t>(kept) << shift_of(half));
   Statement(connection_, "UPDATE sluice_queues SET kept = ?2 WHERE id = ?1").bind(half / 2, bits).run();
-  undone();
+  known_.clear();
   Statement(connection_,
             "DELETE FROM sluice_ready WHERE half IN (SELECT half FROM (" + in_each_range("SELECT % AS half") + "))")
       .bind(half)

@@ -35,8 +35,6 @@ class GroupOrder {
 
   /// At the start of each transaction.
   void begin();
-  /// A savepoint was rolled back: what was learnt within it may not hold.
-  void undone() { known_.clear(); }
   /// When what is offered from here on gets its turn.
   void at(WallTime now) { now_ = now; }
 

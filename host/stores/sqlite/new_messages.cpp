@@ -60,7 +60,6 @@ void SendMarks::sweep() {
 
 void NewMessages::insert(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results,
                          WallTime now) {
-  marks_begun_ = false;
   // In their order, which is that of the queue.
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].status != SendStatus::failed) {
@@ -72,7 +71,7 @@ void NewMessages::insert(std::int64_t queue, std::span<const NewMessage> message
 
 void NewMessages::insert(std::int64_t queue, const NewMessage& message, SendResult& result, WallTime now) {
   const bool keyed = has_send_keys(message);
-  if (keyed && !std::exchange(marks_begun_, true)) {
+  if (keyed) {
     marks_.begin(now);
   }
   if (auto first = keyed ? marks_.first_of(queue, message) : std::nullopt) {

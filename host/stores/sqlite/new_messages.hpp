@@ -24,7 +24,7 @@ class SendMarks {
  public:
   SendMarks(Connection& connection, Records& records) : connection_(connection), records_(records) {}
 
-  /// Before the first message of a call: what follows happens at `now` on the machine's clock.
+  /// What follows happens at `now` on the machine's clock.
   void begin(WallTime now);
   /// The id of the message because of which this one is not to be sent; nothing: it may be.
   std::optional<std::string> first_of(std::int64_t queue, const NewMessage& message);
@@ -77,7 +77,6 @@ class NewMessages {
   Connection& connection_;
   Records& records_;
   SendMarks marks_;
-  bool marks_begun_ = false;  ///< for the current call
   Statement insert_{
       connection_,
       "INSERT OR IGNORE INTO sluice_messages (seq, half, sent_at, created_at, id, content_type, message_group, "

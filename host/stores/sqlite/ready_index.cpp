@@ -55,15 +55,6 @@ std::optional<Place> ReadyIndex::first(std::int64_t range, WallTime now) {
   return first_.bind(range, stored(now)).only([this] { return Place(first_.integer(0), first_.integer(1)); });
 }
 
-bool ReadyIndex::any_ready(std::int64_t half, WallTime now) {
-  for (std::size_t priority = 0; priority < kPriorities; ++priority) {
-    if (first(ready_half(half, static_cast<Priority>(priority)), now)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 std::optional<WallTime> ReadyIndex::next_due(std::int64_t half, WallTime now) {
   std::optional<WallTime> next;
   std::optional<WallTime> until = loaded(next_until_.bind(half, stored(now)).only());

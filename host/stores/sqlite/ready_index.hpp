@@ -100,7 +100,6 @@ class ReadyIndex {
   static constexpr std::size_t kBringBackLimit = 5'000;
   /// The first that can be claimed at `now`.
   std::optional<Place> first(std::int64_t range, WallTime now);
-  bool any_ready(std::int64_t half, WallTime now);
   /// When the next one comes due by itself, for a half without any that is due at `now`.
   std::optional<WallTime> next_due(std::int64_t half, WallTime now);
   /// The sent_at of the first message of a half, in whatever state; nothing when it is empty. `ordered`: where an order

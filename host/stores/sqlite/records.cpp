@@ -44,11 +44,6 @@ void Records::begin() {
   groups_.begin();
 }
 
-void Records::back_to(const Tally::Mark& mark) {
-  tally_.back_to(mark);
-  groups_.undone();
-}
-
 std::int64_t Records::make_queue(const std::string& name) {
   if (const auto id = queue(name)) {
     return *id;

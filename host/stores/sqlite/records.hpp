@@ -61,8 +61,6 @@ class Records {
   /// At the start of each transaction, and before its commit.
   void begin();
   void finish() { tally_.finish(); }
-  /// A savepoint was rolled back, before which this much had been counted.
-  void back_to(const Tally::Mark& mark);
 
   Tally& tally() { return tally_; }
   ReadyIndex& ready() { return ready_; }

@@ -63,7 +63,6 @@ struct Settling {
   // Something can be claimed that waited for one of these: in this half, or in the standard one.
   bool offered = false;
   bool let_go = false;
-  bool was_full = false;  ///< as much was in flight as may be, so that somebody may wait for room
 };
 
 class SqliteSource final : public Source {
@@ -93,9 +92,8 @@ class SqliteSource final : public Source {
   SharedStore& store_;
   const QueueAddress address_;
   // Synchronises itself.
-  std::atomic<bool> held_{false};  ///< the last claim found as much in flight as may be
+  std::atomic<bool> limited_{false};  ///< the last claim had a limit of what may be in flight
   std::atomic<bool> told_of_order_{false};
-  std::atomic<std::uint64_t> limit_{0};  ///< of what may be in flight, as the last claim had it; 0: none
 
   Mutex mutex_;
   // Guarded by mutex_.
@@ -171,8 +169,7 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
                   ", as another job asks for, or has asked for; what this one asks for is less, and holds once the "
                   "queue has been empty and nobody asks for more; give both jobs the same order");
   }
-  held_ = claiming->over_limit;
-  limit_ = request.rules.max_in_flight;
+  limited_ = request.rules.max_in_flight > 0;
   if (claiming->over_limit) {
     return in_flight_limit(address_.queue, request.rules.max_in_flight);
   }
@@ -218,16 +215,13 @@ std::vector<SettleResult> SqliteSource::settle_batch(std::span<const Completion>
 Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling, Deadline deadline) {
   settling->course.begun = 0;  // Where none begins.
   auto& unconfirmed = store_.unconfirmed();
-  const auto work = [settling, address = address_, limit = limit_.load(), &clock = store_.clock(),
-                     &unconfirmed](Writer& writer) {
+  const auto work = [settling, address = address_, &clock = store_.clock(), &unconfirmed](Writer& writer) {
     auto& batch = settling->completions;
     auto& outcomes = settling->results;
     for (const std::size_t i : settling->course.todo) {
       batch[i].receipt = unconfirmed.current(std::move(batch[i].receipt));
     }
     const auto queue = writer.records.queue(address.queue);
-    settling->was_full =
-        limit > 0 && queue && writer.records.ready().room(half_of(*queue, address.half), limit, clock.wall_now()) == 0;
     if (queue && settling->effects) {
       writer.effects.settle(half_of(*queue, address.half), batch, outcomes, settling->course, clock.wall_now());
     } else if (queue) {
@@ -248,7 +242,8 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
     return settling;
   };
   using Settled = std::shared_ptr<Settling>;
-  const auto ring = [address = address_, held = held_.load(), &doorbell = store_.doorbell()](const Settled& settled) {
+  const auto ring = [address = address_, limited = limited_.load(),
+                     &doorbell = store_.doorbell()](const Settled& settled) {
     if (settled->offered) {
       doorbell.ring(address);
     }
@@ -257,8 +252,8 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
     }
     doorbell.ring_settled(address, settled->completions, settled->results);
     const auto ended = [](const Completion& one) { return one.action != CompletionAction::keep; };
-    if ((held || settled->was_full) && std::any_of(settled->completions.begin(), settled->completions.end(), ended)) {
-      doorbell.ring(address);  // there is room in flight again
+    if (limited && std::any_of(settled->completions.begin(), settled->completions.end(), ended)) {
+      doorbell.ring(address);  // there may be room in flight again
     }
   };
   const auto remember = [&unconfirmed](const Settled& settled) {
