@@ -72,7 +72,7 @@ enum class UniqueUntil : std::uint8_t {
 /// What a record says of its message with yes or no, a bit each (host/stores/core/outcomes.hpp).
 using Marks = std::uint32_t;
 
-/// A message to be sent. An empty id asks the store to make one (UUID version 4).
+/// A message to be sent. An empty id asks the store to make one.
 struct NewMessage {
   std::string id;
   std::string body;
