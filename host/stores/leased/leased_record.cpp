@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 #include "base/text/number.hpp"
@@ -28,7 +27,6 @@ using owned::append_digits;
 using table::VersionMark;
 
 constexpr std::size_t kMostGroupInAKey = 512;
-constexpr std::int64_t kMostMark = std::numeric_limits<std::int32_t>::max();
 
 std::string joined(std::string_view queue, std::string_view mark, std::string_view rest) {
   std::string whole(queue);
@@ -197,14 +195,6 @@ RecordWrite about(RecordWrite::Kind kind, std::string_view table, const Fenced& 
 }  // namespace
 
 // Keys, and the ids that are made of them.
-
-std::int64_t mark_of(std::string_view sort) {
-  return static_cast<std::int64_t>(table::stable_hash(sort) % kMostMark) + 1;
-}
-
-bool may_be_at(const Receipt& receipt, std::string_view sort) {
-  return receipt.locator <= 0 || receipt.locator > kMostMark || receipt.locator == mark_of(sort);
-}
 
 dynamo::Item Place::key() const {
   return {{std::string(attribute::kPartition), partition}, {std::string(attribute::kSort), sort}};

@@ -37,12 +37,6 @@ struct Place {
   friend auto operator<=>(const Place&, const Place&) = default;
 };
 
-/// The locator of a borrower's receipt: tells the place of its message, by the sort key, from that of a later one which
-/// was sent under the same id. It has 31 bits; those of owners, which say nothing of a place, have more.
-std::int64_t mark_of(std::string_view sort);
-/// False: the receipt is of a message that lay elsewhere.
-bool may_be_at(const Receipt& receipt, std::string_view sort);
-
 /// A partition of messages taken apart.
 struct Partition {
   std::string queue;

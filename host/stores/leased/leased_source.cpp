@@ -31,30 +31,7 @@ constexpr std::size_t kGroupsRemembered = 10'000;
 constexpr owned::Backlog::Bounds kNoBounds{std::numeric_limits<std::size_t>::max(),
                                            std::numeric_limits<std::size_t>::max()};
 
-// What this process was handed by its own half is asked of it, everything else of what its record says.
-template <typename Answer, typename Asked, typename AskHalf, typename AskDirect>
-std::vector<Answer> ask_each(const OwnedHalf& half, std::span<const Asked> all, const AskHalf& ask_half,
-                             const AskDirect& ask_direct) {
-  std::vector<Asked> own;
-  std::vector<Asked> others;
-  std::vector<bool> is_own;
-  for (const Asked& one : all) {
-    is_own.push_back(half.answers_for(one));
-    (is_own.back() ? own : others).push_back(one);
-  }
-  auto own_answers = own.empty() ? std::vector<Answer>() : ask_half(own);
-  auto other_answers = others.empty() ? std::vector<Answer>() : ask_direct(others);
-  std::vector<Answer> answers;
-  answers.reserve(all.size());
-  auto from_own = own_answers.begin();
-  auto from_others = other_answers.begin();
-  for (const bool mine : is_own) {
-    answers.push_back(std::move(mine ? *from_own++ : *from_others++));
-  }
-  return answers;
-}
-
-/// Claims for those who own no shard, and settles and extends what anybody was handed. Thread-safe.
+/// Claims for those who own no shard, and settles and extends what anybody else was handed. Thread-safe.
 class DirectClaimer {
  public:
   DirectClaimer(LeasedQueue& queue, Half half) : queue_(queue), parts_(queue.parts), place_(queue.place), half_(half) {}
@@ -353,7 +330,7 @@ class DirectClaimer {
     core::apply(core::claim(one.state, {now.wall, until, request.counts}), out.state);
     out.state.checkpoint.clear();  // it is on the delivery, and nothing asks for it here
     delivery.message.attempt = out.state.receives;
-    delivery.receipt = {out.id, out.state.version, mark_of(one.sort)};
+    delivery.receipt = {out.id, out.state.version, owned::locator_of(0, one.sort)};
     delivery.leased_until = table::until(now.steady, request.visibility);
     delivery.invisible_until = until;
     outs_.remember(delivery.receipt, std::move(out));
@@ -395,13 +372,10 @@ class LeasedSource final : public Source {
         ready();
       }
     });
-    std::optional<std::uint32_t> number;
-    if (!events.by_call) {
-      number = table_.start(half_, std::move(events));
-    }
+    const auto started = events.by_call ? std::nullopt : std::optional(table_.start(half_, std::move(events)));
     const MutexLock lock(mutex_);
     SLUICE_ASSERT(!number_);
-    number_ = number;
+    number_ = started;
     std::swap(subscription_, subscription);
   }
 
@@ -420,44 +394,37 @@ class LeasedSource final : public Source {
   }
 
   Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) override {
-    std::optional<std::uint32_t> number;
     {
       const MutexLock lock(mutex_);
       if (stopped_) {
         return Claimed{};
       }
-      number = number_;
     }
+    const auto number = this->number();
     return number ? table_.claim(half_, *number, request, deadline) : direct_.claim(request, deadline);
   }
 
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override {
     table_.coordinator().tend(deadline);
-    auto results = ask_each<SettleResult>(
-        half_, completions, [&](const auto& own) { return half_.settle(own, deadline); },
-        [&](const auto& others) { return direct_.settle(others, deadline); });
+    auto results = number() ? half_.settle(completions, deadline) : direct_.settle(completions, deadline);
     doorbell_.ring_settled(half_.address(), completions, results);
     table_.coordinator().tend(deadline);  // a shard may be handed over now
     return results;
   }
 
-  bool holds(std::uint32_t /*part*/) override {
-    {
-      const MutexLock lock(mutex_);
-      if (!number_) {
-        return true;  // what it has is its own by its record
-      }
-    }
-    return half_.holds();
-  }
+  // What was claimed directly is its own by its record.
+  bool holds(std::uint32_t /*part*/) override { return !number() || half_.holds(); }
 
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override {
-    return ask_each<ExtendResult>(
-        half_, receipts, [&](const auto& own) { return half_.extend(own); },
-        [&](const auto& others) { return direct_.extend(others, visibility, deadline); });
+    return number() ? half_.extend(receipts) : direct_.extend(receipts, visibility, deadline);
   }
 
  private:
+  std::optional<std::uint32_t> number() {
+    const MutexLock lock(mutex_);
+    return number_;
+  }
+
   // Fixed after construction.
   OwnedTable& table_;
   OwnedHalf& half_;

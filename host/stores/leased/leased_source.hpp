@@ -72,9 +72,8 @@ class OwnedTable {
 /// Not started, it claims for those who own no shard: a command, a client, anybody who takes a message now and then.
 /// Each claim is written then, so that its lease is a promise of the record's and every end is known; it takes messages
 /// only from shards that no host owns, and the same transaction makes sure of that. Costs 2 WCU and the share of the
-/// check a message; whoever works on a queue all the time starts its source, and owns.
-///
-/// Settles and extends whatever it is given a receipt for, its own or another process's.
+/// check a message; whoever works on a queue all the time starts its source, and owns. It settles and extends whatever
+/// it is given a receipt for, its own or another process's.
 std::unique_ptr<Source> make_leased_source(OwnedTable& table, OwnedHalf& half, LeasedQueue& queue, Doorbell& doorbell);
 
 }  // namespace sluice::queue::leased

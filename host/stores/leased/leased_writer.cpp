@@ -124,7 +124,7 @@ void LeasedWriter::look_up(Deadline deadline) {
       // An earlier try whose answer was lost may be what took it away.
       const bool own = has_doubt(receipt, CompletionAction::remove);
       lease.decided = {own ? SettleStatus::applied : SettleStatus::lost, {}};
-    } else if (owned::Out out = out_of(one.item); out.state.half == half_ && may_be_at(receipt, out.spot.second)) {
+    } else if (owned::Out out = out_of(one.item); out.state.half == half_ && owned::may_be_at(receipt.locator, out.spot.second)) {
       lease.out = std::move(out);
     } else {
       lease.decided = {SettleStatus::lost, {}};  // it has moved since, or was sent again under a free id

@@ -10,8 +10,7 @@ namespace sluice::queue::owned {
 namespace {
 
 constexpr Duration kBusy = std::chrono::seconds(5);
-constexpr int kLocatorShift = 32;
-constexpr std::size_t kMostLost = 10'000;
+constexpr std::size_t kMostLost = 50'000;
 constexpr std::size_t kLeastPage = 100;
 constexpr std::size_t kMostPage = 1000;
 // Of a claim that has enough already.
@@ -38,9 +37,9 @@ OwnedHalf::OwnedHalf(QueueAddress address, std::function<void(const std::string&
       records_(records),
       lease_(lease),
       clock_(clock),
-      locator_base_(static_cast<std::int64_t>((random.next() >> 33U) | 1U) << kLocatorShift),
       name_(half_name(address_)),
-      remarks_(std::move(warn), clock) {}
+      remarks_(std::move(warn), clock),
+      handed_out_(static_cast<std::uint32_t>(random.next())) {}
 
 std::uint32_t OwnedHalf::enter(SourceEvents events) {
   const MutexLock lock(mutex_);
@@ -485,7 +484,7 @@ std::optional<InFlightBound> OwnedHalf::take(std::uint32_t source, const ClaimRe
 
 Delivery OwnedHalf::deliver(std::uint32_t source, const Entry& entry, const ClaimRequest& request) {
   Message message = records_.open(entry);
-  const std::int64_t locator = locator_base_ | ++handed_out_;
+  const std::int64_t locator = locator_of(++handed_out_, entry.sort);
   Out out{.locator = locator,
           .spot = entry.spot(),
           .epoch = parts_.at(entry.part).epoch,
@@ -577,15 +576,6 @@ bool OwnedHalf::claim_written(Delivery& delivery, const core::StateChange& chang
 }
 
 // Ends.
-
-bool OwnedHalf::answers_for(const Receipt& receipt) const {
-  return receipt.locator >> kLocatorShift == locator_base_ >> kLocatorShift;
-}
-
-bool OwnedHalf::answers_for(const Completion& completion) const {
-  const MutexLock lock(mutex_);
-  return answers_for(completion.receipt) && (!is_plain_ack(completion) || outs_.contains(completion.receipt.locator));
-}
 
 std::vector<SettleResult> OwnedHalf::settle(std::span<const Completion> completions, Deadline deadline) {
   std::vector<SettleResult> results(completions.size(), {SettleStatus::lost, {}});

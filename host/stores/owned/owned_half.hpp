@@ -51,10 +51,8 @@ class OwnedHalf final : public ShardHolder {
   bool works();
   /// As Source::holds.
   bool holds() { return lease_.holds(); }
-  /// This process has handed it out, and so alone can tell whether it is still its own: an owner who has it by now has
-  /// written nothing. What it has lost and forgotten may be taken away all the same by who has done it.
-  bool answers_for(const Receipt& receipt) const;
-  bool answers_for(const Completion& completion) const;
+  /// Of what was handed out here, which alone can tell whether it is still its own: an owner who has it by now has
+  /// written nothing. What was lost may be taken away all the same by who has done it.
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline);
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts);
 
@@ -136,7 +134,6 @@ class OwnedHalf final : public ShardHolder {
   MessageRecords& records_;
   HostLease& lease_;
   const Clock& clock_;
-  const std::int64_t locator_base_;
   const std::string name_;
   Remarks remarks_;
 
@@ -154,7 +151,7 @@ class OwnedHalf final : public ShardHolder {
   std::uint32_t count_ SLUICE_GUARDED_BY(mutex_) = 0;      ///< of parts; 0: not known yet
   std::unordered_map<std::int64_t, Out> outs_ SLUICE_GUARDED_BY(mutex_);
   std::deque<std::int64_t> lost_ SLUICE_GUARDED_BY(mutex_);
-  std::uint32_t handed_out_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::uint32_t handed_out_ SLUICE_GUARDED_BY(mutex_);  ///< from a number by chance on
   std::optional<SteadyTime> handed_out_at_ SLUICE_GUARDED_BY(mutex_);
   std::map<std::uint32_t, std::shared_ptr<EventGate>> sources_ SLUICE_GUARDED_BY(mutex_);
   std::uint32_t entered_ SLUICE_GUARDED_BY(mutex_) = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/fnv1a.hpp"
+
 namespace sluice::queue::owned {
 namespace {
 
@@ -9,6 +11,9 @@ constexpr std::uint64_t kMostMillis = (std::uint64_t{1} << (5 * kTimeDigits)) - 
 // What is moved to the front goes below all that was moved so before: the keys count backwards from 2000, by the ms
 // since 2020. They last until 2049, and what is moved later lies at their end.
 constexpr WallTime kFrontBegins{std::chrono::seconds(1'577'836'800)};  // 2020-01-01
+
+constexpr int kMarkBits = 31;
+constexpr std::int64_t kMostMark = (std::int64_t{1} << kMarkBits) - 1;
 
 // What each character stands for; kNoDigit: it is none of them. Every message's key is read several times.
 constexpr std::uint8_t kNoDigit = 32;
@@ -83,6 +88,15 @@ std::string last_sort_key(Priority priority, WallTime due) {
 std::string front_sort_key(WallTime now, Random& random) {
   const Duration since = std::clamp<Duration>(now - kFrontBegins, Duration::zero(), kFrontEnd.time_since_epoch());
   return sort_key_of(Priority::critical, kFrontEnd - std::chrono::milliseconds(1) - since, random);
+}
+
+std::int64_t locator_of(std::uint32_t number, std::string_view sort) {
+  return static_cast<std::int64_t>(number) << kMarkBits | static_cast<std::int64_t>(fnv1a(sort) % kMostMark + 1);
+}
+
+bool may_be_at(std::int64_t locator, std::string_view sort) {
+  const std::int64_t mark = locator & kMostMark;
+  return mark == 0 || mark == (locator_of(0, sort) & kMostMark);
 }
 
 bool is_sort_key(std::string_view sort) {

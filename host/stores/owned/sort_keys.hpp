@@ -42,6 +42,12 @@ std::string last_sort_key(Priority priority, WallTime due);
 /// The key by which a message of whatever priority goes before all others, those moved so earlier too.
 std::string front_sort_key(WallTime now, Random& random);
 
+/// The locator of a receipt: a number that tells deliveries of one half apart where it has to, and in 31 bits a mark of
+/// the sort key, which tells the message from a later one that was sent under the same id.
+std::int64_t locator_of(std::uint32_t number, std::string_view sort);
+/// False: its receipt is of a message that lay elsewhere.
+bool may_be_at(std::int64_t locator, std::string_view sort);
+
 bool is_sort_key(std::string_view sort);
 /// Of what is no such key: the epoch.
 WallTime due_of(std::string_view sort);

@@ -165,11 +165,11 @@ TEST_F(LeasedBorrowerTest, WhoLostTheMessageMovesNothing) {
 }
 
 // As a client does that takes what there is, and then waits for more.
-TEST_F(LeasedBorrowerTest, WhatWasTakenBeforeTheSourceWasStartedIsExtendedAndSettledAllTheSame) {
+TEST_F(LeasedBorrowerTest, WhatWasTakenBeforeAWaitIsExtendedAndSettledAllTheSame) {
   send({.body = "x"});
   const auto taken = take();
   ASSERT_THAT(taken, SizeIs(1));
-  borrower_.start({});
+  borrower_.start({.on_ready = {}, .lost = {}, .by_call = true});
   take();
   const auto extended = borrower_.extend(std::span(&taken.front().receipt, 1), 60s, soon()).front();
   EXPECT_EQ(extended.status, SettleStatus::applied);
@@ -207,6 +207,21 @@ TEST_F(LeasedBorrowerTest, ReceiptsOfAnotherProcessAreHonoured) {
     EXPECT_EQ(end(delivery.receipt, CompletionAction::remove).status, SettleStatus::lost);
   }
   EXPECT_THAT(items("orders#"), IsEmpty());
+}
+
+// As whoever clears up behind a host: an owner writes nothing when it hands a message out, so that both have one
+// version.
+TEST_F(LeasedBorrowerTest, AnEndOfWhatAnOwnerHadTakesNoLaterMessageOfItsIdAway) {
+  send({.id = "own", .body = "x"});
+  std::string sort;
+  for (const auto& item : items("orders#")) {
+    sort = is_sort_key(Place::of(item).sort) ? Place::of(item).sort : sort;
+  }
+  const Completion done{.receipt = {.id = "own", .version = 1, .locator = owned::locator_of(7, sort)}};
+  EXPECT_EQ(end(borrower_, done).status, SettleStatus::applied);
+  send({.id = "own", .body = "another"});
+  EXPECT_EQ(end(borrower_, done).status, SettleStatus::lost);
+  EXPECT_THAT(take(), SizeIs(1)) << "the other one is there";
 }
 
 // As many tries as a client makes, and one more: all of one send.
