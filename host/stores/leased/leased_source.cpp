@@ -168,12 +168,12 @@ class DirectClaimer {
     const bool in_turns = unowned.rules.fair || unowned.rules.order != Order::none;
     for (std::uint32_t number = 0; number < shards; ++number) {
       const auto row = page.rows.find(number);
-      if (row != page.rows.end() && !row->second.value.owner.empty()) {
+      if (row != page.rows.end() && !row->second.owner.empty()) {
         continue;
       }
       Shard& shard = unowned.shards.emplace_back(Shard{.number = number});
       if (row != page.rows.end()) {
-        shard.epoch = row->second.value.epoch;
+        shard.epoch = row->second.epoch;
       }
       SLUICE_TRY(records, table::checked(place_, read(number, request, in_turns, deadline)));
       shard.records = std::move(*records);

@@ -291,18 +291,18 @@ OwnershipPage decode_ownership(std::span<const Item> items) {
                          "' is none of ours; it is passed over, remove it if nobody needs it");
       continue;
     }
-    OwnershipRow row{.value = {.part = *shard, .drained = flag_of(item, attribute::kDrained)}, .item = item};
+    Ownership row{.part = *shard, .drained = flag_of(item, attribute::kDrained)};
     const auto* owner = dynamo::find<std::string>(item, attribute::kOwner);
     const auto epoch = dynamo::whole_number(item, attribute::kEpoch);
-    row.value.clean = flag_of(item, attribute::kClean);
+    row.clean = flag_of(item, attribute::kClean);
     if (owner == nullptr || !epoch || *epoch < 0) {
       page.odd.push_back("the ownership item '" + place.sort + "' in partition '" + place.partition +
                          "' is only half there; its shard is taken as nobody's, and the item written anew");
-      row.value.clean = false;
+      row.clean = false;
     }
-    row.value.owner = owner == nullptr ? std::string() : *owner;
-    row.value.epoch = std::max<std::int64_t>(0, epoch.value_or(0));
-    row.value.left = row.value.clean ? 0 : bound_in(item);
+    row.owner = owner == nullptr ? std::string() : *owner;
+    row.epoch = std::max<std::int64_t>(0, epoch.value_or(0));
+    row.left = row.clean ? 0 : bound_in(item);
     page.rows.emplace(*shard, std::move(row));
   }
   return page;
@@ -312,7 +312,8 @@ dynamo::ItemWrite ordered_mark(const table::QueueTable& place, Half half) {
   return {.table = place.table, .item = Place{ownership_partition(place.queue, half), std::string(kOrderedKey)}.key()};
 }
 
-dynamo::ItemWrite ownership_write(const std::string& table, const std::string& partition, const OwnershipRow& before,
+// What no reader understands counts as nothing: so it does here.
+dynamo::ItemWrite ownership_write(const std::string& table, const std::string& partition, const Ownership& before,
                                   const Ownership& after) {
   dynamo::ItemWrite request{.table = table, .item = Place{partition, ownership_sort(after.part)}.key()};
   request.item.emplace(std::string(attribute::kOwner), after.owner);
@@ -325,8 +326,10 @@ dynamo::ItemWrite ownership_write(const std::string& table, const std::string& p
     request.item.emplace(std::string(attribute::kDrained), true);
   }
   if (SLUICE_GUARD(leased_epoch)) {
-    demand(request, before.item, attribute::kOwner);
-    demand(request, before.item, attribute::kEpoch);
+    request.condition = before.owner.empty() ? "NOT #o > :o AND " : "#o = :o AND ";
+    request.condition += before.epoch == 0 ? "NOT #e > :e" : "#e = :e";
+    request.names = {{"#o", std::string(attribute::kOwner)}, {"#e", std::string(attribute::kEpoch)}};
+    request.values = {{":o", before.owner}, {":e", AttributeValue::number(before.epoch)}};
   }
   return request;
 }

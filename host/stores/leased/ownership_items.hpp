@@ -64,15 +64,9 @@ dynamo::ItemWrite beat_write(const std::string& table, const Heartbeat& beat, bo
 Result<void> mark_ended(dynamo::Client& client, const table::QueueTable& place, const std::string& incarnation,
                         bool settled, Deadline deadline);
 
-/// An ownership item as it stands in the table.
-struct OwnershipRow {
-  Ownership value;
-  dynamo::Item item{};  ///< empty: there is none
-};
-
 /// The ownership items of a half, and the number of shards where it lies among them.
 struct OwnershipPage {
-  std::map<std::uint32_t, OwnershipRow> rows;
+  std::map<std::uint32_t, Ownership> rows;
   std::optional<dynamo::Item> shards;
   bool ordered = false;  ///< a job wants the groups of this half in order
   /// What is wrong with items that lie there, in a line each; they are passed over, or taken as nobody's.
@@ -87,7 +81,7 @@ OwnershipPage decode_ownership(std::span<const dynamo::Item> items);
 dynamo::ItemWrite ordered_mark(const table::QueueTable& place, Half half);
 
 /// The write of an ownership item on condition that it still is as `before` says.
-dynamo::ItemWrite ownership_write(const std::string& table, const std::string& partition, const OwnershipRow& before,
+dynamo::ItemWrite ownership_write(const std::string& table, const std::string& partition, const Ownership& before,
                                   const Ownership& after);
 
 /// How many shards a queue has. A value.

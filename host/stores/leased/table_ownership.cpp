@@ -55,33 +55,32 @@ std::optional<owned::OwnershipLook> TableOwnership::look_at(const QueueAddress& 
   if (!items) {
     return std::nullopt;
   }
-  Known& known = halves_[half];
-  known.page = decode_ownership(*items);
-  const auto numbers = numbers_of(half, known.page, deadline);
+  const OwnershipPage page = decode_ownership(*items);
+  const auto numbers = numbers_of(half, page, deadline);
   if (!numbers) {
     return std::nullopt;
   }
-  for (const std::string& odd : known.page.odd) {
+  for (const std::string& odd : page.odd) {
     remarks_.say("table '" + table_ + "': " + odd);
   }
   const std::uint32_t configured = queue_of_(half.queue).shards.configured();
   const std::string count = std::to_string(numbers->count);
-  if (std::exchange(known.count, numbers->count) != numbers->count && numbers->count != configured) {
+  if (std::exchange(counts_[half], numbers->count) != numbers->count && numbers->count != configured) {
     remarks_.say("queue '" + half.queue + "' has " + count + " shards, as the item '" + std::string(kShardsKey) +
                  "' in partition '" + ownership_partition(half.queue, Half::standard) + "' of table '" + table_ +
                  "' says, and not the " + std::to_string(configured) +
                  " of this host's configuration, which the host passes over; put shards = " + count +
                  " under [queues." + half.queue + "], or the number that you want into the item");
   }
-  const auto& rows = known.page.rows;
-  std::uint32_t all = std::max(numbers->most_ever, known.page.beyond());
-  while (all > numbers->count && rows.contains(all - 1) && rows.at(all - 1).value.drained) {
+  const auto& rows = page.rows;
+  std::uint32_t all = std::max(numbers->most_ever, page.beyond());
+  while (all > numbers->count && rows.contains(all - 1) && rows.at(all - 1).drained) {
     --all;
   }
   owned::OwnershipLook look{.shards = {}, .count = numbers->count};
   for (std::uint32_t shard = 0; shard < all; ++shard) {
     const auto row = rows.find(shard);
-    look.shards.push_back(row == rows.end() ? Ownership{.part = shard} : row->second.value);
+    look.shards.push_back(row == rows.end() ? Ownership{.part = shard} : row->second);
   }
   return look;
 }
@@ -127,17 +126,9 @@ std::optional<Shards> TableOwnership::numbers_of(const QueueAddress& half, const
 std::vector<bool> TableOwnership::move(const QueueAddress& half, std::span<const owned::PartKeeper::Move> moves,
                                        Deadline deadline) {
   const std::string partition = ownership_partition(half.queue, half.half);
-  const auto& rows = halves_[half].page.rows;
   std::vector<dynamo::ItemWrite> writes;
   for (const auto& [before, after] : moves) {
-    // The item as it was read, or as it stands after this host's own write.
-    OwnershipRow row{.value = before};
-    if (const auto read = rows.find(before.part); read != rows.end() && read->second.value == before) {
-      row = read->second;
-    } else if (before.epoch > 0) {
-      row.item = ownership_write({}, partition, {}, before).item;
-    }
-    writes.emplace_back(ownership_write(table_, partition, row, after));
+    writes.push_back(ownership_write(table_, partition, before, after));
   }
   const auto written = client_.write_each(writes, deadline);
   std::vector<bool> made;

@@ -39,12 +39,6 @@ class TableOwnership final : public owned::OwnershipRecords {
   std::optional<dynamo::Error> trouble() const;
 
  private:
-  /// A half as the last look has found it.
-  struct Known {
-    OwnershipPage page;
-    std::uint32_t count = 0;  ///< of shards
-  };
-
   void tell(const std::string& what, const dynamo::Error& error);
   std::optional<std::vector<dynamo::Item>> read(const std::string& partition, bool consistent, Deadline deadline);
   /// How many shards there are; nothing: it cannot be read, or somebody else has just written it.
@@ -57,7 +51,7 @@ class TableOwnership final : public owned::OwnershipRecords {
   const QueueOf queue_of_;
   owned::Remarks remarks_;  // synchronises itself
 
-  std::map<QueueAddress, Known> halves_;  // of the one that calls
+  std::map<QueueAddress, std::uint32_t> counts_;  // of shards, as the last look has found; of the one that calls
 
   mutable Mutex mutex_;
   // Guarded by mutex_.
