@@ -186,8 +186,10 @@ class LeasedInserter final : public table::KeyedInserter {
     const bool in_place = replaces && Place::of(entry.before.item) == place;
     TransactAction put = table::put_message(table.table, entry.draft.item, kLoneNames);
     if (in_place) {
-      put.names.clear();
-      put.condition = version_condition(version_of(entry.before.item), put.names, put.values);
+      const TransactAction as_read = remove_record(table, entry.before.item);
+      put.condition = as_read.condition;
+      put.names = as_read.names;
+      put.values = as_read.values;
     }
     actions.push_back(std::move(put));
     if (has_alias(entry)) {

@@ -328,17 +328,6 @@ table::VersionMark version_mark(std::int64_t version) {
 
 std::int64_t next_version(const table::VersionMark& version) { return std::max<std::int64_t>(version.next(), 2); }
 
-std::string version_condition(const table::VersionMark& version, std::map<std::string, std::string>& names,
-                              Item& values) {
-  names.emplace("#v", attribute::kVersion);
-  if (version.stored) {
-    values.emplace(":v", *version.stored);
-    return "#v = :v";
-  }
-  names.emplace("#p", attribute::kPartition);
-  return "attribute_exists(#p) AND attribute_not_exists(#v)";
-}
-
 core::MessageState state_of(const Item& item) {
   return {.half = half_of(item),
           .sent_at = due_of(dynamo::text_of(item, attribute::kSort)),
@@ -545,10 +534,7 @@ dynamo::TransactAction put_alias(const table::QueueTable& table, const std::stri
 }
 
 dynamo::TransactAction remove_record(const table::QueueTable& table, const dynamo::Item& read) {
-  dynamo::TransactAction action{
-      .kind = dynamo::TransactAction::Kind::remove, .table = table.table, .item = Place::of(read).key()};
-  action.condition = version_condition(version_of(read), action.names, action.values);
-  return action;
+  return table::request_of(remove_message(table.table, {Place::of(read), version_of(read)}));
 }
 
 std::optional<dynamo::TransactAction> free_group(const table::QueueTable& table, const dynamo::Item& read) {

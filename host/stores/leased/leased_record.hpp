@@ -84,10 +84,6 @@ table::VersionMark version_of(const dynamo::Item& item);
 table::VersionMark version_mark(std::int64_t version);
 /// The one that the next write gives it. Never 1, which is spelt by its absence.
 std::int64_t next_version(const table::VersionMark& version);
-/// Whether it is an item of this layout's messages that is as `version` says, as a condition of a request; the names
-/// and values that it needs are added.
-std::string version_condition(const table::VersionMark& version, std::map<std::string, std::string>& names,
-                              dynamo::Item& values);
 
 /// The id of a message: the one that it brings, or the one that is made of its place.
 std::string id_of(const dynamo::Item& item);
