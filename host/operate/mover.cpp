@@ -194,17 +194,13 @@ Result<void> MoveBatch::confirm(Deadline deadline) {
   return {};
 }
 
-// Where hosts own what they hand out, those that lie in what has been handed over. The others are looked at again.
+// Where hosts own what they hand out: none where what has been handed over may be theirs again before long.
 std::vector<MoveBatch::Parcel*> MoveBatch::may_be_taken() {
   auto parcels = at(Stage::found);
-  if (ends_.ownership != nullptr) {
-    std::erase_if(parcels, [this](Parcel* parcel) {
-      const bool may = ends_.ownership->may_take(parcel->outcome.id);
-      if (!may) {
-        leave(*parcel);
-      }
-      return !may;
-    });
+  if (ends_.ownership != nullptr && !ends_.ownership->begin_taking()) {
+    for (Parcel* const parcel : std::exchange(parcels, {})) {
+      leave(*parcel);
+    }
   }
   return parcels;
 }
@@ -242,7 +238,7 @@ Result<void> MoveBatch::take(Deadline whole_deadline) {
       },
       deadline);
   if (ends_.ownership != nullptr) {
-    ends_.ownership->taken();
+    ends_.ownership->end_taking();
   }
   for (const Parcel& parcel : parcels_) {
     if (parcel.stage == Stage::ended) {

@@ -149,11 +149,11 @@ class MoveOwnership {
   virtual Progress standing(Half half) const = 0;
   /// The queue's operator, which lists what lies in the parts that are held, and nothing else.
   virtual Operator& oper() = 0;
-  /// Whether a message of the last list may be taken: nobody else hands it out before `relied_until`. Its part stays
-  /// until `taken` is called.
-  virtual bool may_take(const std::string& id) = 0;
+  /// Whether messages may be taken now: what the operator changes until `end_taking` is in parts that are held, and
+  /// nobody else hands it out. Nothing of that is begun after `relied_until`.
+  virtual bool begin_taking() = 0;
   virtual SteadyTime relied_until() = 0;
-  virtual void taken() = 0;
+  virtual void end_taking() = 0;
   /// Gives all of it back. False: some of it could not be, and the hosts wait until the lease on it has run out.
   virtual bool give_back() = 0;
 };

@@ -260,7 +260,7 @@ class LeasedOperator final : public table::RecordOperator {
 
   Result<ListPage> list(const ListRequest& request, Deadline deadline) override {
     HalfReader::Look look{.half = request.half, .newest_first = request.newest_first, .consistent = request.consistent};
-    const auto held = held_ == nullptr ? std::set<std::uint32_t>() : held_->begin_list(request.half);
+    const auto held = held_ == nullptr ? std::set<std::uint32_t>() : held_->held(request.half);
     look.only = held_ == nullptr ? nullptr : &held;
     if (!request.content) {
       table::project(
@@ -282,9 +282,6 @@ class LeasedOperator final : public table::RecordOperator {
         result.messages.push_back(listed(item, request));
         bytes += payload_bytes(result.messages.back());
         look.after = RecordPosition::of(item);
-        if (held_ != nullptr) {
-          held_->listed(result.messages.back().message.id, request.half, look.after->shard);
-        }
       }
       more = records->more;
       result.next = more ? encode_cursor(*look.after, mark) : std::string();
@@ -437,13 +434,16 @@ class LeasedOperator final : public table::RecordOperator {
     std::vector<Task*> staying;
     std::vector<OfShard> fenced;
     std::vector<Task*> moving;
+    const bool taking = held_ != nullptr && held_->taking();
     for (Task* task : tasks) {
       task->nonce = parts_.nonces.anonymous();
-      if (auto fence = held_ == nullptr ? std::nullopt : held_->fence_of(task->change->id)) {
+      const bool stays = task->removes() || task->change->action == ChangeAction::set_visibility;
+      if (!taking) {
+        (stays ? staying : moving).push_back(task);
+      } else if (auto fence = held_->fence_of(half_of(task->item), shard_of(task->item))) {
         fenced.push_back({task, std::move(*fence)});
       } else {
-        const bool stays = task->removes() || task->change->action == ChangeAction::set_visibility;
-        (stays ? staying : moving).push_back(task);
+        task->end(ChangeStatus::conflict, 0, changed_since(place().queue, task->change->id));
       }
     }
     const WallTime now = parts_.clock.wall_now();

@@ -20,12 +20,11 @@ class HeldShards {
   HeldShards& operator=(const HeldShards&) = delete;
   virtual ~HeldShards() = default;
 
-  /// Of which a list is made now.
-  virtual std::set<std::uint32_t> begin_list(Half half) = 0;
-  /// That message has been listed, and lies there.
-  virtual void listed(const std::string& id, Half half, std::uint32_t shard) = 0;
-  /// What holds while that message is changed; nothing: it has none.
-  virtual std::optional<OwnerFence> fence_of(const std::string& id) const = 0;
+  virtual std::set<std::uint32_t> held(Half half) const = 0;
+  /// Messages are being taken: what is changed now is to hold only as long as its shard is held.
+  virtual bool taking() const = 0;
+  /// What holds as long as that shard is held; nothing: it is not.
+  virtual std::optional<OwnerFence> fence_of(Half half, std::uint32_t shard) const = 0;
 };
 
 /// A change of visibility is a write in place, 1 write unit for each KB, a removal the same; one that has a fence is a

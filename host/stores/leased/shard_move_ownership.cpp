@@ -70,22 +70,13 @@ class MovedHalf final : public owned::ShardHolder {
     return held;
   }
 
-  /// From now on that shard is not handed over, if it is held, which its fence tells the table; nothing: it is not.
-  std::optional<OwnerFence> begin(std::uint32_t shard) {
+  /// What tells the table that a shard is held; nothing: it is not.
+  std::optional<OwnerFence> fence_of(std::uint32_t shard) const {
     const MutexLock lock(mutex_);
     const auto found = shards_.find(shard);
-    if (found == shards_.end() || !found->second.is_held()) {
-      return std::nullopt;
-    }
-    found->second.in_use = true;
-    return OwnerFence::of(address_, shard, found->second.epoch);
-  }
-
-  void end() {
-    const MutexLock lock(mutex_);
-    for (auto& [number, shard] : shards_) {
-      shard.in_use = false;
-    }
+    return found == shards_.end() || !found->second.is_held()
+               ? std::nullopt
+               : std::optional(OwnerFence::of(address_, shard, found->second.epoch));
   }
 
   // ShardHolder
@@ -113,7 +104,7 @@ class MovedHalf final : public owned::ShardHolder {
   std::optional<InFlightBound> left_in(std::uint32_t shard) override {
     const MutexLock lock(mutex_);
     const auto found = shards_.find(shard);
-    return found == shards_.end() || found->second.in_use ? std::nullopt : std::optional(found->second.left);
+    return found == shards_.end() ? std::nullopt : std::optional(found->second.left);
   }
 
   bool is_empty(std::uint32_t) const override { return false; }
@@ -132,7 +123,6 @@ class MovedHalf final : public owned::ShardHolder {
   struct Shard {
     std::int64_t epoch = 0;
     bool closing = false;
-    bool in_use = false;
     InFlightBound left = 0;  ///< so much owners before may have had at work, of what was due by `until`
     WallTime until{};
     std::uint64_t number = 0;  ///< each time that it is taken it is another one
@@ -235,30 +225,13 @@ class ShardMoveOwnership final : public MoveOwnership, private HeldShards {
 
   // As a host starts no handler in the last third of a lease, nothing is taken in it. Should this process be frozen
   // from here on until the lease has run out, what it writes then is refused by the fence.
-  bool may_take(const std::string& id) override {
-    const auto found = listed_.find(id);
-    if (found == listed_.end() || !coordinator_.lease().may_start()) {
-      return false;
-    }
-    const auto fence = halves_.at(found->second.first)->begin(found->second.second);
-    if (fence && SLUICE_GUARD(leased_move_fence)) {
-      taking_.insert_or_assign(id, *fence);
-    }
-    return fence.has_value();
-  }
-
-  void taken() override {
-    taking_.clear();
-    for (const auto& [half, moved] : halves_) {
-      moved->end();
-    }
-  }
+  bool begin_taking() override { return taking_ = coordinator_.lease().may_start(); }
+  void end_taking() override { taking_ = false; }
 
   bool give_back() override {
     if (std::exchange(given_back_, true)) {
       return true;
     }
-    taken();
     bool all = true;
     for (const auto& [half, moved] : halves_) {
       all = coordinator_.leave(*moved, [] { return false; }) && all;
@@ -270,18 +243,15 @@ class ShardMoveOwnership final : public MoveOwnership, private HeldShards {
   }
 
  private:
-  // HeldShards. What is being taken is taken as long as its shard is held.
-  std::set<std::uint32_t> begin_list(Half half) override {
-    listed_.clear();
+  // HeldShards
+  std::set<std::uint32_t> held(Half half) const override {
     const auto moved = halves_.find(half);
     return moved == halves_.end() ? std::set<std::uint32_t>() : moved->second->held();
   }
-  void listed(const std::string& id, Half half, std::uint32_t shard) override {
-    listed_.insert_or_assign(id, std::pair(half, shard));
-  }
-  std::optional<OwnerFence> fence_of(const std::string& id) const override {
-    const auto fence = taking_.find(id);
-    return fence == taking_.end() ? std::nullopt : std::optional(fence->second);
+  bool taking() const override { return taking_ && SLUICE_GUARD(leased_move_fence); }
+  std::optional<OwnerFence> fence_of(Half half, std::uint32_t shard) const override {
+    const auto moved = halves_.find(half);
+    return moved == halves_.end() ? std::nullopt : moved->second->fence_of(shard);
   }
 
   std::map<Half, std::unique_ptr<MovedHalf>> halves_;
@@ -289,8 +259,7 @@ class ShardMoveOwnership final : public MoveOwnership, private HeldShards {
   owned::OwnershipCoordinator coordinator_;  // synchronises itself; its thread ends before the halves do
   // Of the thread that calls.
   std::unique_ptr<Operator> operator_;
-  std::map<std::string, std::pair<Half, std::uint32_t>> listed_;  ///< by id
-  std::map<std::string, OwnerFence> taking_;                      ///< the same
+  bool taking_ = false;
   bool given_back_ = false;
 };
 
