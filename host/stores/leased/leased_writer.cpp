@@ -124,7 +124,8 @@ void LeasedWriter::look_up(Deadline deadline) {
       // An earlier try whose answer was lost may be what took it away.
       const bool own = has_doubt(receipt, CompletionAction::remove);
       lease.decided = {own ? SettleStatus::applied : SettleStatus::lost, {}};
-    } else if (owned::Out out = out_of(one.item); out.state.half == half_ && owned::may_be_at(receipt.locator, out.spot.second)) {
+    } else if (owned::Out out = out_of(one.item);
+               out.state.half == half_ && owned::may_be_at(receipt.locator, out.spot.second)) {
       lease.out = std::move(out);
     } else {
       lease.decided = {SettleStatus::lost, {}};  // it has moved since, or was sent again under a free id
@@ -150,11 +151,12 @@ void LeasedWriter::read_moving(std::span<const Completion> completions, Deadline
       lease.decided = {SettleStatus::failed, store_error(place_, records.error())};
       continue;
     }
-    lease.tried = has_doubt(lease.receipt, CompletionAction::dead_letter);
     const auto found = records->find(place_of(*lease.out));
-    if (found == records->end() ||
-        (version_of(found->second).number != lease.receipt.version && !went_on(lease.receipt, found->second))) {
-      lease.decided = {has_moved(lease, deadline) ? SettleStatus::applied : SettleStatus::lost, {}};
+    if (found == records->end()) {
+      const bool own = has_doubt(lease.receipt, CompletionAction::dead_letter);
+      lease.decided = {own ? SettleStatus::applied : SettleStatus::lost, {}};
+    } else if (version_of(found->second).number != lease.receipt.version && !went_on(lease.receipt, found->second)) {
+      lease.decided = {SettleStatus::lost, {}};
     } else {
       lease.record = found->second;
     }
@@ -227,18 +229,6 @@ void LeasedWriter::add_move(table::DeliveryWrite& write, const Lease& lease, con
   write.beside.push_back(put_alias_anyway(place_, lease.out->id, to));
 }
 
-bool LeasedWriter::has_moved(const Lease& lease, Deadline deadline) const {
-  if (!lease.tried) {
-    return false;
-  }
-  const auto found = find_records(parts_.client, place_, {lease.receipt.id}, deadline);
-  if (!found || !found->at(lease.receipt.id).there()) {
-    return false;
-  }
-  const dynamo::Item& record = found->at(lease.receipt.id).item;
-  return Place::of(record) != place_of(*lease.out) && version_of(record).number == lease.receipt.version + 1;
-}
-
 std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> completions, Outs outs, Deadline deadline) {
   for (std::size_t i = 0; i < completions.size(); ++i) {
     leases_.push_back({completions[i].receipt, std::move(outs[i])});
@@ -258,13 +248,8 @@ std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> compl
   std::vector<SettleResult> results;
   std::vector<owned::Out> gone;
   for (std::size_t i = 0; i < completions.size(); ++i) {
-    SettleResult& result = results.emplace_back(writer_.result_of(writes[i]));
-    const bool decided = leases_[i].decided.has_value();
-    if (result.status == SettleStatus::lost && !decided && !writes[i].never_applied &&
-        has_moved(leases_[i], deadline)) {
-      result.status = SettleStatus::applied;
-    }
-    if (result.status == SettleStatus::applied && !decided && writes[i].in_transaction == nullptr &&
+    const SettleResult& result = results.emplace_back(writer_.result_of(writes[i]));
+    if (result.status == SettleStatus::applied && !leases_[i].decided && writes[i].in_transaction == nullptr &&
         writes[i].removes()) {
       gone.push_back(*std::move(leases_[i].out));
     }

@@ -56,7 +56,6 @@ class LeasedWriter {
     const Receipt& receipt;
     std::optional<owned::Out> out;          ///< nothing: it is not known where it lies
     std::optional<SettleResult> decided{};  ///< it is known what becomes of it
-    bool tried = false;                     ///< an earlier call may have made a dead letter of it
     dynamo::Item record{};                  ///< of one that moves
   };
 
@@ -75,8 +74,6 @@ class LeasedWriter {
   table::DeliveryWrite end(const Completion& completion, std::size_t index, std::int64_t version, WallTime now,
                            bool with_failure) const;
   void add_move(table::DeliveryWrite& write, const Lease& lease, const core::StateChange& change, WallTime now) const;
-  /// Whether an earlier call, whose answer was lost, has made a dead letter of it.
-  bool has_moved(const Lease& lease, Deadline deadline) const;
 
   const table::StoreParts& parts_;
   const table::QueueTable& place_;

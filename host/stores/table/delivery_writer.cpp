@@ -179,7 +179,7 @@ void DeliveryWriter::look_into(std::span<DeliveryWrite> writes, const Rewrite& r
     }
     const auto doubts = earlier(*write);
     const auto own = std::find_if(doubts.begin(), doubts.end(), [&](const DoubtfulWrite& doubt) {
-      return found ? !doubt.nonce.empty() && doubt.nonce == found->nonce : doubt.action == CompletionAction::remove;
+      return doubt.nonce.empty() ? !found : found && doubt.nonce == found->nonce;
     });
     if (own == doubts.end()) {
       continue;

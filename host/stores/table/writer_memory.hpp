@@ -15,7 +15,7 @@ namespace sluice::queue::table {
 
 /// A write about a delivery, of which nobody knows whether it took effect.
 struct DoubtfulWrite {
-  std::string nonce;                       ///< that it would have left; a removal leaves none
+  std::string nonce;                       ///< that it would have left; one that takes the record away leaves none
   std::optional<CompletionAction> action;  ///< nothing: the delivery went on as it was
 };
 
