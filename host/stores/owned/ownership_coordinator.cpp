@@ -54,17 +54,15 @@ std::vector<OwnershipCoordinator::Duty>::iterator OwnershipCoordinator::duty_of(
 }
 
 void OwnershipCoordinator::join(ShardHolder& holder) {
-  {
-    const MutexLock lock(turn_);
-    if (const auto known = duty_of(holder); known != duties_.end()) {
-      known->leaving = false;
-    } else {
-      const std::string name = half_name(holder.address());
-      duties_.push_back({.holder = &holder, .name = name, .keeper = PartKeeper(settings_.host, name)});
-    }
-    beat_at_ = look_at_ = SteadyTime::min();
-    do_due(Deadline::after(clock_, kCall));
+  const MutexLock turn(turn_);
+  if (const auto known = duty_of(holder); known != duties_.end()) {
+    known->leaving = false;
+  } else {
+    const std::string name = half_name(holder.address());
+    duties_.push_back({.holder = &holder, .name = name, .keeper = PartKeeper(settings_.host, name)});
   }
+  beat_at_ = look_at_ = SteadyTime::min();
+  do_due(Deadline::after(clock_, kCall));
   const MutexLock lock(state_);
   if (settings_.own_thread && !thread_.joinable()) {
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
@@ -105,16 +103,14 @@ bool OwnershipCoordinator::try_to_leave(ShardHolder& holder, Deadline deadline) 
 }
 
 void OwnershipCoordinator::forget(ShardHolder& holder) {
-  {
-    const MutexLock lock(turn_);
-    std::erase_if(duties_, [&](const Duty& duty) { return duty.holder == &holder; });
-    if (!duties_.empty()) {
-      return;
-    }
-    // Its last heartbeat stays, and says that it has left; others remove it when they find it dead for long.
-    lease_.gone();
+  std::jthread thread;  // ends once its turn may come
+  const MutexLock turn(turn_);
+  std::erase_if(duties_, [&](const Duty& duty) { return duty.holder == &holder; });
+  if (!duties_.empty()) {
+    return;
   }
-  std::jthread thread;
+  // Its last heartbeat stays, and says that it has left; others remove it when they find it dead for long.
+  lease_.gone();
   const MutexLock lock(state_);
   std::swap(thread, thread_);
 }

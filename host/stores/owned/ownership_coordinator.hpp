@@ -165,7 +165,7 @@ class OwnershipCoordinator {
   SteadyTime glance_at_ SLUICE_GUARDED_BY(turn_){};
   std::string bell_ SLUICE_GUARDED_BY(turn_);
 
-  mutable Mutex state_;
+  mutable Mutex state_;  // taken after turn_
   Condition napped_;
   std::jthread thread_ SLUICE_GUARDED_BY(state_);
 };
