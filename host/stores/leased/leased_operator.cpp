@@ -516,13 +516,25 @@ class LeasedOperator final : public table::RecordOperator {
     }
   }
 
-  Place goal(const Task& task, std::uint32_t shards, WallTime now, std::int64_t number) const {
+  /// Nobody works on that shard any more.
+  bool is_given_up(std::uint32_t shard, Deadline deadline) const {
+    const Place place{ownership_partition(queue_.place.queue, Half::standard), ownership_sort(shard)};
+    const auto found = parts_.client.get_item({.table = queue_.place.table, .key = place.key()}, deadline);
+    const auto* drained = found ? dynamo::find<bool>(found->item, attribute::kDrained) : nullptr;
+    return drained != nullptr && *drained;
+  }
+
+  Place goal(const Task& task, std::uint32_t shards, WallTime now, std::int64_t number, Deadline deadline) const {
     const core::MessageState state = state_of(task.item);
     const std::uint32_t from = shard_of(task.item);
     std::string held = held_sort(task.item);
+    if (task.change->action == ChangeAction::reset ||
+        (task.change->action == ChangeAction::redrive && from >= shards && is_given_up(from, deadline))) {
+      held.clear();  // its group waits there no more
+    }
     // A shard beyond the number is to run empty; but what holds a group lies beside what says so, for as long as it
     // does.
-    const bool stays = from < shards || (!held.empty() && task.change->action != ChangeAction::reset);
+    const bool stays = from < shards || !held.empty();
     const std::uint32_t shard = stays ? from : queue_.shard_for(state.group, shards);
     const auto in = [&](Half half) { return partition_of(place().queue, half, shard); };
     const auto key_at = [&](WallTime due) { return sort_key_of(state.priority, due, queue_.random); };
@@ -593,7 +605,7 @@ class LeasedOperator final : public table::RecordOperator {
         task->end(ChangeStatus::failed, 0, shards.error());
         continue;
       }
-      const Place to = goal(*task, shards->count, now, static_cast<std::int64_t>(requests.size()));
+      const Place to = goal(*task, shards->count, now, static_cast<std::int64_t>(requests.size()), deadline);
       requests.push_back(move_request(task->item, moved(*task, to, now)));
       moving.push_back(task);
     }

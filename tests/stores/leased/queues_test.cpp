@@ -40,6 +40,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr const char* kTable = "queues";
+constexpr std::uint32_t kBeyond = 11;  // the number of shards
 
 class LeasedQueuesTest : public ::testing::Test {
  protected:
@@ -115,6 +116,27 @@ class LeasedQueuesTest : public ::testing::Test {
     const auto items = examine_items(client_, kTable, 100, clock_.wall_now(), soon());
     EXPECT_TRUE(items) << items.error().message();
     return items ? *items : table::ExaminedItems{};
+  }
+  /// A dead letter that holds its group, with its alias, in a shard beyond the number; where what holds the group lies.
+  Place put_held_letter() {
+    const std::string before = sort_key_of(Priority::normal, clock_.wall_now() - 60s, random_);
+    Item letter =
+        at(partition_of("orders", Half::dlq, kBeyond), sort_key_of(Priority::normal, clock_.wall_now(), random_));
+    letter.emplace(attribute::kBody, "x");
+    letter.emplace(attribute::kGroup, "g");
+    letter.emplace(attribute::kOwnId, "A-1");
+    letter.emplace(attribute::kHold, before);
+    put(letter);
+    const Place lies = Place::of(letter);
+    Item alias = alias_place("orders", "A-1").key();
+    alias.emplace(attribute::kTarget, lies.partition);
+    alias.emplace(attribute::kTargetSort, lies.sort);
+    put(alias);
+    Item hold = hold_place("orders", kBeyond, "g").key();
+    hold.emplace(attribute::kOwnId, "A-1");
+    hold.emplace(attribute::kGroup, "g");
+    put(hold);
+    return Place::of(hold);
   }
   double write_units() { return model_.counters().write_units; }
 
@@ -643,33 +665,39 @@ TEST_F(LeasedQueuesTest, ADeadLetterThatHoldsItsGroupSaysWhereItLayWhateverElseI
 }
 
 TEST_F(LeasedQueuesTest, ADeadLetterThatHoldsItsGroupStaysBesideWhatSaysSoThoughItsShardIsBeyondTheNumber) {
-  constexpr std::uint32_t kBeyond = 11;
-  const std::string before = sort_key_of(Priority::normal, clock_.wall_now() - 60s, random_);
-  Item letter =
-      at(partition_of("orders", Half::dlq, kBeyond), sort_key_of(Priority::normal, clock_.wall_now(), random_));
-  letter.emplace(attribute::kBody, "x");
-  letter.emplace(attribute::kGroup, "g");
-  letter.emplace(attribute::kOwnId, "A-1");
-  letter.emplace(attribute::kHold, before);
-  put(letter);
-  const Place lies = Place::of(letter);
-  Item alias = alias_place("orders", "A-1").key();
-  alias.emplace(attribute::kTarget, lies.partition);
-  alias.emplace(attribute::kTargetSort, lies.sort);
-  put(alias);
-  Item hold = hold_place("orders", kBeyond, "g").key();
-  hold.emplace(attribute::kOwnId, "A-1");
-  hold.emplace(attribute::kGroup, "g");
-  put(hold);
+  const Place hold = put_held_letter();
   for (const ChangeAction action : {ChangeAction::move_to_front, ChangeAction::reset}) {
     const Change change{.id = "A-1", .action = action};
     EXPECT_EQ(desk_->change("orders", std::span(&change, 1), soon()).front().status, ChangeStatus::applied);
   }
   for (const Item& left : stored()) {
-    EXPECT_NE(Place::of(left), Place::of(hold)) << "its group goes on";
+    EXPECT_NE(Place::of(left), hold) << "its group goes on";
     if (left.contains(attribute::kBody)) {
       EXPECT_LT(shard_of(left), kBeyond) << "where somebody works on it";
     }
+  }
+}
+
+TEST_F(LeasedQueuesTest, ADeadLetterThatHeldItsGroupIsRedrivenToWhereSomebodyWorksOnceItsShardHasBeenGivenUp) {
+  for (const bool given_up : {false, true}) {
+    SCOPED_TRACE(given_up);
+    const Place hold = put_held_letter();
+    Item owned = Place{ownership_partition("orders", Half::standard), ownership_sort(kBeyond)}.key();
+    owned.emplace(attribute::kOwner, given_up ? "" : "a/1");
+    owned.emplace(attribute::kEpoch, AttributeValue::number(3));
+    owned.emplace(attribute::kClean, true);
+    owned.emplace(attribute::kDrained, given_up);
+    put(owned);
+    const Change change{.id = "A-1", .action = ChangeAction::redrive};
+    EXPECT_EQ(desk_->change("orders", std::span(&change, 1), soon()).front().status, ChangeStatus::applied);
+    for (const Item& left : stored()) {
+      EXPECT_NE(Place::of(left), hold) << "its group goes on";
+      if (left.contains(attribute::kBody)) {
+        EXPECT_EQ(shard_of(left) < kBeyond, given_up);
+      }
+    }
+    const Change removal{.id = "A-1"};
+    EXPECT_EQ(desk_->change("orders", std::span(&removal, 1), soon()).front().status, ChangeStatus::applied);
   }
 }
 
