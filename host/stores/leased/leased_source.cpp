@@ -461,13 +461,20 @@ LeasedQueue& OwnedTable::queue_of(const std::string& queue) {
   return halves_.lower_bound({queue, Half::standard})->second->messages.queue();
 }
 
+Mutex& OwnedTable::door_of(const OwnedHalf& half) {
+  const MutexLock lock(mutex_);
+  return halves_.at(half.address())->door;
+}
+
 std::uint32_t OwnedTable::start(OwnedHalf& half, SourceEvents events) {
+  const MutexLock alone(door_of(half));
   const std::uint32_t source = half.enter(std::move(events));
   coordinator_.join(half);
   return source;
 }
 
 void OwnedTable::stop(OwnedHalf& half, std::uint32_t source) {
+  const MutexLock alone(door_of(half));
   // What is still out keeps its shard until it is settled, or until this host's lease has ended.
   const auto some_out = [&] { return half.figures(machine_.steady_now()).in_flight > 0; };
   if (half.exit(source) && coordinator_.leave(half, some_out)) {

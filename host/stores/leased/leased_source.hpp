@@ -49,7 +49,9 @@ class OwnedTable {
           half({queue.place.queue, settings.half}, settings.warn, messages, lease, queue.parts.clock, queue.random) {}
     TableMessages messages;
     OwnedHalf half;
+    Mutex door;  ///< one source comes or goes at a time: whoever comes must not meet the end of who was the last
   };
+  Mutex& door_of(const OwnedHalf& half);
   /// That queue, of which there is a half.
   LeasedQueue& queue_of(const std::string& queue);
 

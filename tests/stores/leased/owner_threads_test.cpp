@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -144,17 +145,59 @@ class Workers {
   std::vector<std::jthread> threads_;
 };
 
-TEST(OwnerThreads, SourcesOfTwoHostsShareTheWorkAndHandOverWhileItGoesOn) {
-  const SystemClock clock;
-  model::Model model(clock, 1);
-  ThreadedHost one("one", model, clock, 1);
-  ThreadedHost two("two", model, clock, 2);
+void create_table(ThreadedHost& host, const Clock& clock) {
   dynamo::CreateTableRequest request;
   request.name = kOwnersTable;
   request.attribute_types = {{"p", "S"}, {"s", "S"}};
   request.hash_key = "p";
   request.range_key = "s";
-  ASSERT_TRUE(one.client().create_table(request, Deadline::after(clock, 60s)));
+  ASSERT_TRUE(host.client().create_table(request, Deadline::after(clock, 60s)));
+}
+
+// As where a job is given another name: the one stops on a thread of its own, and the other one starts.
+TEST(OwnerThreads, ASourceThatStartsWhileTheLastOneOfItsHalfLeavesOwnsTheShards) {
+  const SystemClock clock;
+  model::Model model(clock, 1);
+  ThreadedHost host("one", model, clock, 1);
+  create_table(host, clock);
+  const auto first = host.source();
+  const auto next = host.source();
+  first->start({});
+  Handled leaving;
+  std::atomic<int> refused = 0;
+  // More than the client asks again for by itself.
+  model.inject(
+      model::Fault::refuse,
+      [&](const std::string& operation, const std::string& body) {
+        const bool hands_over = operation == "PutItem" && body.find("orders@") != std::string::npos;
+        if (hands_over && ++refused == 1) {
+          leaving.done("the first");
+        }
+        return hands_over;
+      },
+      8 * kShards);
+  std::jthread leaves([&] { first->stop(); });
+  leaving.wait_for(1);
+  next->start({});
+  leaves.join();
+  const queue::NewMessage message{.body = "x"};
+  host.sender()->send(std::span(&message, 1), Deadline::after(clock, 60s));
+  std::size_t claimed = 0;
+  for (const Deadline end = Deadline::after(clock, 10s); claimed == 0 && !end.passed(clock.steady_now());) {
+    const auto some = next->claim({.max = 1, .visibility = 30s}, Deadline::after(clock, 60s));
+    claimed = some ? some->deliveries.size() : 0;
+    leaving.pause(clock);
+  }
+  EXPECT_EQ(claimed, 1U);
+  next->stop();
+}
+
+TEST(OwnerThreads, SourcesOfTwoHostsShareTheWorkAndHandOverWhileItGoesOn) {
+  const SystemClock clock;
+  model::Model model(clock, 1);
+  ThreadedHost one("one", model, clock, 1);
+  ThreadedHost two("two", model, clock, 2);
+  create_table(one, clock);
   Handled handled;
   Workers first(one.source(), handled, clock);
   Workers second(one.source(), handled, clock);
