@@ -5,12 +5,15 @@
 #include <utility>
 
 #include "host/queue/message.hpp"
+#include "host/stores/leased/leased_queue.hpp"
 #include "host/stores/leased/leased_record.hpp"
 
 namespace sluice::queue::leased {
 namespace {
 
 using dynamo::TransactAction;
+
+constexpr Duration kShardsTime = std::chrono::seconds(5);
 
 /// Where an item lies that somebody else has put among the messages: it is listed by its keys, and may so be removed.
 std::vector<Place> strange_places(const std::string& queue, const std::string& id) {
@@ -30,8 +33,8 @@ constexpr table::LayoutNames kLayoutNames{.record = kRecordNames,
 
 class LeasedLayout final : public table::RecordLayout {
  public:
-  LeasedLayout(table::StoreParts parts, table::QueueTable place, std::string queue, PlaceChoice place_for)
-      : RecordLayout(parts, std::move(place), kLayoutNames, std::move(queue)), place_for_(std::move(place_for)) {}
+  explicit LeasedLayout(LeasedQueue& queue)
+      : RecordLayout(queue.parts, queue.place, kLayoutNames, queue.place.queue), queue_(queue) {}
 
   dynamo::Result<table::FoundRecords> find(const std::set<std::string>& ids, Deadline deadline) const override {
     return find_records(parts().client, place(), ids, deadline);
@@ -55,7 +58,10 @@ class LeasedLayout final : public table::RecordLayout {
       return Error(ErrorCode::invalid, unstorable_id(place().queue));
     }
     const bool named = !emitted.made_id || has_send_keys(message);
-    const Place to = place_for_(message, now);
+    // Where the number cannot be read, the configured one is as good: a shard that is beyond it is drained.
+    const auto shards = queue_.shards.settled(Deadline::after(parts().clock, kShardsTime));
+    const Place to = queue_.new_place(message.group, message.priority, later(queue_.keys.stamp(now), message.delay),
+                                      shards ? shards->count : queue_.shards.configured());
     SLUICE_TRY(item, encode_record(message, {.place = to, .own_id = named ? message.id : std::string(), .now = now}));
     if (!token.empty()) {
       item->insert_or_assign(std::string(attribute::kUniqueToken), unique_token(message, token));
@@ -72,7 +78,7 @@ class LeasedLayout final : public table::RecordLayout {
   }
 
  private:
-  const PlaceChoice place_for_;
+  LeasedQueue& queue_;
 };
 
 }  // namespace
@@ -139,10 +145,8 @@ dynamo::Result<table::FoundRecords> find_records(dynamo::Client& client, const t
   return records;
 }
 
-std::unique_ptr<table::RecordLayout> make_leased_layout(table::StoreParts parts, table::QueueTable place,
-                                                        PlaceChoice place_for) {
-  std::string queue = place.queue;
-  return std::make_unique<LeasedLayout>(parts, std::move(place), std::move(queue), std::move(place_for));
+std::unique_ptr<table::RecordLayout> make_leased_layout(LeasedQueue& queue) {
+  return std::make_unique<LeasedLayout>(queue);
 }
 
 namespace {
@@ -214,9 +218,9 @@ class LeasedInserter final : public table::KeyedInserter {
 
 }  // namespace
 
-void insert_keyed(const table::StoreParts& parts, const table::RecordLayout& layout, Random& random,
-                  std::vector<KeyedDraft> drafts, Deadline deadline) {
-  LeasedInserter(parts, layout, random).insert(std::move(drafts), deadline);
+void insert_keyed(LeasedQueue& queue, std::vector<KeyedDraft> drafts, Deadline deadline) {
+  const LeasedLayout layout(queue);
+  LeasedInserter(queue.parts, layout, queue.random).insert(std::move(drafts), deadline);
 }
 
 }  // namespace sluice::queue::leased

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -13,6 +12,8 @@
 
 namespace sluice::queue::leased {
 
+class LeasedQueue;
+
 /// Items by where they lie.
 using PlacedItems = std::map<Place, dynamo::Item>;
 /// Those that are there; consistent, a hundred at a time.
@@ -22,18 +23,12 @@ dynamo::Result<PlacedItems> read_places(dynamo::Client& client, const table::Que
 dynamo::Result<table::FoundRecords> find_records(dynamo::Client& client, const table::QueueTable& table,
                                                  const std::set<std::string>& ids, Deadline deadline);
 
-/// Where a message that is sent now comes to lie.
-using PlaceChoice = std::function<Place(const NewMessage& message, WallTime now)>;
-
-/// How this layout holds messages, and what goes with them. `place` names queue and table; without `place_for` nothing
-/// is put in it. The references and what `place_for` needs must outlive it.
-std::unique_ptr<table::RecordLayout> make_leased_layout(table::StoreParts parts, table::QueueTable place,
-                                                        PlaceChoice place_for);
+/// How this layout holds messages, and what goes with them. The queue outlives it.
+std::unique_ptr<table::RecordLayout> make_leased_layout(LeasedQueue& queue);
 
 /// Puts records whose place their id does not say, or that are not to be there twice: each with its alias, 2 write
 /// units more, in the place of the one that was read. Its items have `i` where their place is not their id's.
 using KeyedDraft = table::KeyedInserter::Draft;
-void insert_keyed(const table::StoreParts& parts, const table::RecordLayout& layout, Random& random,
-                  std::vector<KeyedDraft> drafts, Deadline deadline);
+void insert_keyed(LeasedQueue& queue, std::vector<KeyedDraft> drafts, Deadline deadline);
 
 }  // namespace sluice::queue::leased

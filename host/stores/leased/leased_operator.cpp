@@ -254,9 +254,7 @@ StoredMessage listed(const dynamo::Item& item, const ListRequest& request) {
 class LeasedOperator final : public table::RecordOperator {
  public:
   LeasedOperator(LeasedQueue& queue, Doorbell& doorbell, HeldShards* held)
-      : RecordOperator(queue.parts, make_leased_layout(queue.parts, queue.place, {}), doorbell),
-        queue_(queue),
-        held_(held) {}
+      : RecordOperator(queue.parts, make_leased_layout(queue), doorbell), queue_(queue), held_(held) {}
 
   Result<ListPage> list(const ListRequest& request, Deadline deadline) override {
     HalfReader::Look look{.half = request.half, .newest_first = request.newest_first, .consistent = request.consistent};
@@ -338,7 +336,7 @@ class LeasedOperator final : public table::RecordOperator {
         fates[i] = {SendStatus::failed, {}, item.error()};
       }
     }
-    insert_keyed(parts_, *layout_, queue_.random, std::move(drafts), deadline);
+    insert_keyed(queue_, std::move(drafts), deadline);
     std::vector<PutResult> results;
     results.reserve(fates.size());
     for (SendResult& fate : fates) {
@@ -683,8 +681,7 @@ class LeasedOperator final : public table::RecordOperator {
     const Message& message = record.message;
     const WallTime now = parts_.clock.wall_now();
     if (is_moving(record) && record.half == Half::standard && message.group.empty() && message.sent_at < now) {
-      return {partition_of(queue, record.half, queue_.shard_for({}, shards)),
-              queue_.keys.next(message.priority, now, queue_.random)};
+      return queue_.new_place({}, message.priority, now, shards);
     }
     // A message whose id says where it may lie goes there, as it needs no alias then; any other one by its times. None
     // goes to the front, which is for what was moved there.

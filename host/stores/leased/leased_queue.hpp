@@ -151,6 +151,11 @@ class LeasedQueue {
     return static_cast<std::uint32_t>(chosen % count);
   }
 
+  /// Where a message comes to lie that is sent now, of so many shards.
+  Place new_place(std::string_view group, Priority priority, WallTime due, std::uint32_t count) {
+    return {partition_of(place.queue, Half::standard, shard_for(group, count)), keys.next(priority, due, random)};
+  }
+
   const table::QueueTable place;
   const table::StoreParts parts;
   Random& random;

@@ -14,8 +14,6 @@
 namespace sluice::queue::leased {
 namespace {
 
-constexpr Duration kShardsTime = std::chrono::seconds(5);
-
 const LeasedLocation& location_of(const LeasedOptions& options, const std::string& queue) {
   static const LeasedLocation kDefault;
   const auto found = options.queues.find(queue);
@@ -120,14 +118,7 @@ class AllLeasedQueues final : public LeasedQueues {
 
  private:
   std::unique_ptr<table::RecordLayout> own_layout(const std::string& queue) override {
-    return make_leased_layout(parts_, locate(options_, queue), [this, queue](const NewMessage& message, WallTime now) {
-      // Where the number cannot be read, the configured one is as good: a shard that is beyond it is drained.
-      LeasedQueue& known = state(queue);
-      const auto shards = known.shards.settled(Deadline::after(machine_, kShardsTime));
-      const std::uint32_t count = shards ? shards->count : location_of(options_, queue).shards;
-      return Place{partition_of(queue, Half::standard, known.shard_for(message.group, count)),
-                   known.keys.next(message.priority, later(known.keys.stamp(now), message.delay), random_)};
-    });
+    return make_leased_layout(state(queue));
   }
 
   // Heartbeats, which are written in any case, say it; which queues a host is woken for is what it works on. One write

@@ -162,9 +162,8 @@ class LeasedSender final : public Sender {
       const WallTime sent = message.delay > Duration::zero() ? now : due_of(made->sort);
       return encode_record(message, {.place = *made, .own_id = {}, .now = sent});
     }
-    Place place{partition_of(queue, Half::standard, queue_.shard_for(message.group, shards)),
-                queue_.keys.next(message.priority, later(now, message.delay), queue_.random)};
-    return encode_record(message, {.place = std::move(place), .own_id = message.id, .now = now});
+    const Place place = queue_.new_place(message.group, message.priority, later(now, message.delay), shards);
+    return encode_record(message, {.place = place, .own_id = message.id, .now = now});
   }
 
   void send_round(const Drafts& round, std::uint32_t shards, Deadline deadline) const {
@@ -179,8 +178,7 @@ class LeasedSender final : public Sender {
       }
     }
     if (!keyed.empty()) {
-      const auto layout = make_leased_layout(queue_.parts, queue_.place, {});
-      insert_keyed(queue_.parts, *layout, queue_.random, std::move(keyed), deadline);
+      insert_keyed(queue_, std::move(keyed), deadline);
     }
     std::vector<std::string> open;  // partitions that have not been found throttled
     for (std::uint32_t shard = 0; shard < shards; ++shard) {

@@ -12,15 +12,6 @@
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::leased {
-namespace {
-
-/// What a message was read from.
-struct ReadItem final : owned::Record {
-  explicit ReadItem(dynamo::Item read) : item(std::move(read)) {}
-  dynamo::Item item;
-};
-
-}  // namespace
 
 owned::Found found_of(dynamo::Item item) {
   constexpr std::size_t kBesideItsValues = 60;  // in a table, about
@@ -30,10 +21,10 @@ owned::Found found_of(dynamo::Item item) {
           .writes_claim = dynamo::text_of(item, attribute::kUniqueToken).ends_with(kFreedAtClaim),
           .holds_group = !held_sort(item).empty(),
           .odd = oddity_of(item),
-          .record = std::make_unique<ReadItem>(std::move(item))};
+          .record = std::make_shared<const dynamo::Item>(std::move(item))};
 }
 
-const dynamo::Item& item_of(const owned::Entry& entry) { return static_cast<const ReadItem&>(*entry.record).item; }
+const dynamo::Item& item_of(const owned::Entry& entry) { return *static_cast<const dynamo::Item*>(entry.record.get()); }
 
 // What was sent before and what after goes by the time; where it is not to be had, nothing can be read either.
 void TableMessages::order_wanted(Order order, Deadline deadline) {

@@ -57,23 +57,15 @@ class OrphanedRange {
   std::string counted_to_;  ///< once it is read: the last key that is concerned, unless what follows was not due
 };
 
-/// What a driver keeps of a message for itself.
-struct Record {
-  Record() = default;
-  Record(const Record&) = delete;
-  Record& operator=(const Record&) = delete;
-  virtual ~Record() = default;
-};
-
 /// A message as it was read: what the rules ask of it.
 struct Found {
   std::string sort;
   core::MessageState state{};  ///< sent at the time of its key
   std::size_t bytes = 0;
-  bool writes_claim = false;  ///< its claim is to be written before it goes out, suspect or not
-  bool holds_group = false;   ///< a dead letter that its group waits for
-  std::string odd{};          ///< why it cannot be handed out: what of it nobody understands; empty: nothing
-  std::unique_ptr<Record> record{};
+  bool writes_claim = false;             ///< its claim is to be written before it goes out, suspect or not
+  bool holds_group = false;              ///< a dead letter that its group waits for
+  std::string odd{};                     ///< why it cannot be handed out: what of it nobody understands; empty: nothing
+  std::shared_ptr<const void> record{};  ///< what the driver keeps of it for itself
 
   WallTime due() const { return state.sent_at; }
   /// When its turn may come, and whether it has.

@@ -138,12 +138,7 @@ class LeasedRig : public ::testing::Test {
     return table::QueueTable{queue, queue == "plain" ? "plain" : kTable, "", ""};
   }};
   table::RecordLayouts layouts_{[this](const std::string& queue) {
-    return queue == "plain"
-               ? dynamomq::make_dynamomq_layout(parts_, locate_(queue))
-               : make_leased_layout(parts_, locate_(queue), [this](const NewMessage& message, WallTime now) {
-                   return Place{partition_of("orders", Half::standard, message.group.empty() ? 0U : 1U),
-                                sort_key_of(message.priority, now, random_)};
-                 });
+    return queue == "plain" ? dynamomq::make_dynamomq_layout(parts_, locate_(queue)) : make_leased_layout(queue_);
   }};
   table::StoreParts parts_{client_, table_clock_, runner_, nonces_, layouts_};
   LeasedQueue queue_{locate_("orders"), kShards, parts_, random_};

@@ -37,7 +37,7 @@ OwnerHost::OwnerHost(const WorldPlan& plan, const std::string& incarnation, mode
       locate_([](const std::string& queue) {
         return queue::table::QueueTable{queue, kOwnersTable, "", "us-east-1"};
       }),
-      layouts_([this](const std::string& queue) { return leased::make_leased_layout(parts_, locate_(queue), {}); }),
+      layouts_([this](const std::string&) { return leased::make_leased_layout(queue_); }),
       parts_{*client_, table_clock_, runner_, nonces_, layouts_},
       queue_(locate_(kOwnersQueue), plan.shards, parts_, random_) {
   const auto warn = [this](const std::string& line) { warnings.push_back(line); };

@@ -15,11 +15,7 @@ using ::testing::UnorderedElementsAre;
 // As if nothing could be missing of what is read.
 const Frontier kAllRead{.settled = "Z", .passed = {}, .pass = 1};
 
-struct Named final : Record {
-  explicit Named(std::string its) : id(std::move(its)) {}
-  std::string id;
-};
-std::string id_of(const Entry& entry) { return static_cast<const Named&>(*entry.record).id; }
+std::string id_of(const Entry& entry) { return *static_cast<const std::string*>(entry.record.get()); }
 
 /// A message as it lies where it is read.
 struct Stored {
@@ -36,7 +32,9 @@ struct Stored {
             .priority = priority_of(sort),
             .group = group};
   }
-  Found found() const { return {.sort = sort, .state = state(), .bytes = 150, .record = std::make_unique<Named>(id)}; }
+  Found found() const {
+    return {.sort = sort, .state = state(), .bytes = 150, .record = std::make_shared<const std::string>(id)};
+  }
 };
 
 class BacklogTest : public ::testing::Test {
