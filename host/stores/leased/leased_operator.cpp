@@ -356,19 +356,24 @@ class LeasedOperator final : public table::RecordOperator {
     if (!partition) {
       return std::optional<PartOwner>();
     }
-    const Place where{ownership_partition(place().queue, partition->half), ownership_sort(partition->shard)};
-    SLUICE_TRY(found, table::checked(place(), read_places(parts_.client, place(), {where}, deadline)));
-    const auto item_of_shard = found->find(where);
-    const auto* incarnation =
-        item_of_shard == found->end() ? nullptr : dynamo::find<std::string>(item_of_shard->second, attribute::kOwner);
+    SLUICE_TRY(owned, ownership(partition->half, partition->shard, deadline));
+    const std::string incarnation = dynamo::text_of(*owned, attribute::kOwner);
     PartOwner owner{.part = "shard " + std::to_string(partition->shard), .owner = ""};
-    if (incarnation != nullptr && !incarnation->empty()) {
-      owner.owner = "host " + incarnation->substr(0, incarnation->rfind('/'));
+    if (!incarnation.empty()) {
+      owner.owner = "host " + incarnation.substr(0, incarnation.rfind('/'));
     }
     return std::optional(std::move(owner));
   }
 
  private:
+  /// The ownership item of a shard; empty: there is none.
+  Result<dynamo::Item> ownership(Half half, std::uint32_t shard, Deadline deadline) const {
+    const Place where{ownership_partition(place().queue, half), ownership_sort(shard)};
+    SLUICE_TRY(found,
+               table::checked(place(), parts_.client.get_item({.table = place().table, .key = where.key()}, deadline)));
+    return std::move(found->item);
+  }
+
   Result<std::optional<QueueStats>> announced(Half half, Deadline deadline) const {
     SLUICE_TRY(beats, table::checked(place(), read_beats(parts_.client, place().table, deadline)));
     return announced_stats(*beats, {place().queue, half}, parts_.clock.wall_now(), queue_.own_word);
@@ -516,9 +521,8 @@ class LeasedOperator final : public table::RecordOperator {
 
   /// Nobody works on that shard any more.
   bool is_given_up(std::uint32_t shard, Deadline deadline) const {
-    const Place place{ownership_partition(queue_.place.queue, Half::standard), ownership_sort(shard)};
-    const auto found = parts_.client.get_item({.table = queue_.place.table, .key = place.key()}, deadline);
-    const auto* drained = found ? dynamo::find<bool>(found->item, attribute::kDrained) : nullptr;
+    const auto item = ownership(Half::standard, shard, deadline);
+    const auto* drained = item ? dynamo::find<bool>(*item, attribute::kDrained) : nullptr;
     return drained != nullptr && *drained;
   }
 

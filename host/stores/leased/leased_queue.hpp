@@ -16,6 +16,7 @@
 #include "dynamo/client.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/ownership_items.hpp"
+#include "host/stores/owned/message_records.hpp"
 #include "host/stores/table/nonce.hpp"
 #include "host/stores/table/store_parts.hpp"
 #include "host/stores/table/writer_memory.hpp"
@@ -129,6 +130,7 @@ class KeyOrder {
 struct WriterState {
   table::DoubtfulWrites doubts;
   table::OpenTransactions transactions;
+  core::ReceiptMemory<owned::Out, 10'000> outs;  ///< what was claimed by call
 };
 
 /// What is known of one queue: where it lies, how many shards it has, and what its writers remember. All sides of the

@@ -11,7 +11,6 @@
 #include "base/timestamp.hpp"
 #include "dynamo/item_write.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/core/receipt_memory.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/table/statements.hpp"
@@ -31,7 +30,7 @@ constexpr std::size_t kGroupsRemembered = 10'000;
 constexpr owned::Backlog::Bounds kNoBounds{std::numeric_limits<std::size_t>::max(),
                                            std::numeric_limits<std::size_t>::max()};
 
-/// Claims for those who own no shard, and settles and extends what anybody else was handed. Thread-safe.
+/// Claims for those who own no shard. Thread-safe.
 class DirectClaimer {
  public:
   DirectClaimer(LeasedQueue& queue, Half half) : queue_(queue), parts_(queue.parts), place_(queue.place), half_(half) {}
@@ -57,36 +56,6 @@ class DirectClaimer {
       return attempt.turns.at(left.receipt.id) < attempt.turns.at(right.receipt.id);
     });
     return Claimed{std::move(attempt.deliveries), attempt.next_due};
-  }
-
-  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) {
-    LeasedWriter::Outs outs;
-    for (const Completion& completion : completions) {
-      outs.push_back(recall(completion.receipt));
-    }
-    auto results = LeasedWriter(queue_, half_).settle(completions, outs, deadline);
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      if (results[i].status == SettleStatus::applied && completions[i].action == CompletionAction::keep && outs[i]) {
-        Receipt renewed = completions[i].receipt;
-        renewed.version = results[i].version;
-        outs_.remember(renewed, *std::move(outs[i]));
-      }
-    }
-    return results;
-  }
-
-  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) {
-    LeasedWriter::Outs outs;
-    for (const Receipt& receipt : receipts) {
-      outs.push_back(recall(receipt));
-    }
-    auto results = LeasedWriter(queue_, half_).extend(receipts, outs, visibility, deadline);
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      if (results[i].status == SettleStatus::applied && outs[i]) {
-        outs_.remember(results[i].receipt, *std::move(outs[i]));
-      }
-    }
-    return results;
   }
 
  private:
@@ -333,13 +302,8 @@ class DirectClaimer {
     delivery.receipt = {out.id, out.state.version, owned::locator_of(0, one.sort)};
     delivery.leased_until = table::until(now.steady, request.visibility);
     delivery.invisible_until = until;
-    outs_.remember(delivery.receipt, std::move(out));
+    queue_.writer(half_).outs.remember(delivery.receipt, std::move(out));
     return delivery;
-  }
-
-  std::optional<owned::Out> recall(const Receipt& receipt) const {
-    const auto known = outs_.about(receipt);
-    return known.empty() ? std::nullopt : std::optional(known.back());
   }
 
   // Fixed after construction.
@@ -347,8 +311,6 @@ class DirectClaimer {
   const table::StoreParts& parts_;
   const table::QueueTable& place_;
   const Half half_;
-
-  core::ReceiptMemory<owned::Out, 10'000> outs_;  ///< what was claimed here; synchronises itself
 
   Mutex mutex_;
   // Guarded by mutex_.
@@ -360,7 +322,7 @@ class DirectClaimer {
 class LeasedSource final : public Source {
  public:
   LeasedSource(OwnedTable& table, OwnedHalf& half, LeasedQueue& queue, Doorbell& doorbell)
-      : table_(table), half_(half), direct_(queue, half.address().half), doorbell_(doorbell) {}
+      : table_(table), half_(half), queue_(queue), direct_(queue, half.address().half), doorbell_(doorbell) {}
   ~LeasedSource() override { LeasedSource::stop(); }
 
   const SourceTraits& traits() const override { return kLeasedTraits; }
@@ -406,7 +368,7 @@ class LeasedSource final : public Source {
 
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override {
     table_.coordinator().tend(deadline);
-    auto results = number() ? half_.settle(completions, deadline) : direct_.settle(completions, deadline);
+    auto results = number() ? half_.settle(completions, deadline) : writer().settle(completions, {}, deadline);
     doorbell_.ring_settled(half_.address(), completions, results);
     table_.coordinator().tend(deadline);  // a shard may be handed over now
     return results;
@@ -416,7 +378,7 @@ class LeasedSource final : public Source {
   bool holds(std::uint32_t /*part*/) override { return !number() || half_.holds(); }
 
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override {
-    return number() ? half_.extend(receipts) : direct_.extend(receipts, visibility, deadline);
+    return number() ? half_.extend(receipts) : writer().extend(receipts, visibility, deadline);
   }
 
  private:
@@ -424,10 +386,12 @@ class LeasedSource final : public Source {
     const MutexLock lock(mutex_);
     return number_;
   }
+  LeasedWriter writer() { return LeasedWriter(queue_, half_.address().half); }
 
   // Fixed after construction.
   OwnedTable& table_;
   OwnedHalf& half_;
+  LeasedQueue& queue_;
   DirectClaimer direct_;
   Doorbell& doorbell_;
 

@@ -101,6 +101,11 @@ bool LeasedWriter::went_on(const Receipt& receipt, const dynamo::Item& record) c
   });
 }
 
+std::optional<owned::Out> LeasedWriter::recall(const Receipt& receipt) const {
+  const auto known = state_.outs.about(receipt);
+  return known.empty() ? std::nullopt : std::optional(known.back());
+}
+
 // Whoever has lost sight of where a message lies finds it by its id. One with another version is another's by now.
 void LeasedWriter::look_up(Deadline deadline) {
   std::set<std::string> ids;
@@ -229,9 +234,11 @@ void LeasedWriter::add_move(table::DeliveryWrite& write, const Lease& lease, con
   write.beside.push_back(put_alias_anyway(place_, lease.out->id, to));
 }
 
-std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> completions, Outs outs, Deadline deadline) {
+std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> completions,
+                                               std::span<const owned::Out> outs, Deadline deadline) {
   for (std::size_t i = 0; i < completions.size(); ++i) {
-    leases_.push_back({completions[i].receipt, std::move(outs[i])});
+    const Receipt& receipt = completions[i].receipt;
+    leases_.push_back({receipt, outs.empty() ? recall(receipt) : std::optional(outs[i])});
   }
   look_up(deadline);
   read_moving(completions, deadline);
@@ -249,8 +256,14 @@ std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> compl
   std::vector<owned::Out> gone;
   for (std::size_t i = 0; i < completions.size(); ++i) {
     const SettleResult& result = results.emplace_back(writer_.result_of(writes[i]));
-    if (result.status == SettleStatus::applied && !leases_[i].decided && writes[i].in_transaction == nullptr &&
-        writes[i].removes()) {
+    if (result.status != SettleStatus::applied || leases_[i].decided) {
+      continue;
+    }
+    if (writes[i].keeps && outs.empty()) {
+      Receipt renewed = completions[i].receipt;
+      renewed.version = result.version;
+      state_.outs.remember(renewed, *std::move(leases_[i].out));
+    } else if (writes[i].removes() && writes[i].in_transaction == nullptr) {
       gone.push_back(*std::move(leases_[i].out));
     }
   }
@@ -258,31 +271,64 @@ std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> compl
   return results;
 }
 
-std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts, Outs& outs, Duration visibility,
+table::DeliveryWrite LeasedWriter::update(std::size_t index, std::int64_t version, WallTime now,
+                                          const core::StateChange& change) const {
+  const Lease& lease = leases_[index];
+  table::DeliveryWrite write;
+  write.index = index;
+  write.receipt = &lease.receipt;
+  write.nonce = parts_.nonces.next();
+  write.decided = lease.decided;
+  if (!write.decided) {
+    write.record =
+        update_message(place_.table, {place_of(*lease.out), version}, write.nonce, now, attributes_of(change, false));
+  }
+  return write;
+}
+
+std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts, Duration visibility,
                                                Deadline deadline) {
   if (const auto sure = parts_.clock.be_sure(place_, visibility / 2, deadline); !sure) {
     return std::vector<ExtendResult>(receipts.size(), {SettleStatus::failed, {}, {}, sure.error()});
   }
   const table::Moment now = parts_.now();
-  for (std::size_t i = 0; i < receipts.size(); ++i) {
-    leases_.push_back({receipts[i], outs[i]});
+  for (const Receipt& receipt : receipts) {
+    leases_.push_back({receipt, recall(receipt)});
   }
   look_up(deadline);
   const auto write_of = [&](std::size_t i, std::int64_t version, bool) {
-    table::DeliveryWrite write;
-    write.index = i;
-    write.receipt = &receipts[i];
-    write.nonce = parts_.nonces.next();
-    write.decided = leases_[i].decided;
-    if (!write.decided) {
-      const auto change = attributes_of(core::extension(later(now.wall, visibility)), false);
-      write.record = update_message(place_.table, {place_of(*leases_[i].out), version}, write.nonce, now.wall, change);
-    }
-    return write;
+    return update(i, version, now.wall, core::extension(later(now.wall, visibility)));
   };
   auto results = writer_.extend(receipts, table::until(now.steady, visibility), write_of, deadline);
-  std::transform(leases_.begin(), leases_.end(), outs.begin(), [](Lease& lease) { return std::move(lease.out); });
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].status == SettleStatus::applied && !leases_[i].decided) {
+      state_.outs.remember(results[i].receipt, *std::move(leases_[i].out));
+    }
+  }
   return results;
+}
+
+std::vector<bool> LeasedWriter::write_claims(std::span<const owned::MessageRecords::ClaimWrite> claims,
+                                             Deadline deadline) {
+  std::vector<Receipt> receipts;
+  std::transform(claims.begin(), claims.end(), std::back_inserter(receipts), [](const auto& claim) {
+    return Receipt{.id = claim.out.id, .version = claim.out.state.version, .locator = claim.out.locator};
+  });
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    leases_.push_back({receipts[i], claims[i].out});
+  }
+  const auto write_of = [&](std::size_t i, std::int64_t version, bool) {
+    return update(i, version, parts_.clock.wall_now(), claims[i].change);
+  };
+  std::vector<table::DeliveryWrite> writes;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    writes.push_back(write_of(i, receipts[i].version, false));
+  }
+  writer_.commit(writes, write_of, deadline);
+  std::vector<bool> written;
+  std::transform(writes.begin(), writes.end(), std::back_inserter(written),
+                 [](const table::DeliveryWrite& write) { return write.outcome.fate == table::StatementFate::done; });
+  return written;
 }
 
 }  // namespace sluice::queue::leased

@@ -42,13 +42,14 @@ class LeasedWriter {
         writer_(parts_, place_, {attribute::kNonce, [](const dynamo::Item& item) { return version_of(item).number; }},
                 state_.doubts, state_.transactions) {}
 
-  /// What is remembered of each delivery, in the order of the others; nothing: nobody knows where it lies, and it is
-  /// looked for.
-  using Outs = std::vector<std::optional<owned::Out>>;
-  std::vector<SettleResult> settle(std::span<const Completion> completions, Outs outs, Deadline deadline);
-  /// `outs` has those that were found, too, afterwards.
-  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Outs& outs, Duration visibility,
+  /// `outs` are the deliveries of an owner, in the order of the others. Empty: they were claimed by call, here or
+  /// elsewhere; what is not remembered is looked for.
+  std::vector<SettleResult> settle(std::span<const Completion> completions, std::span<const owned::Out> outs,
                                    Deadline deadline);
+  /// Of what was claimed by call.
+  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline);
+  /// Whether each claim of an owner was written.
+  std::vector<bool> write_claims(std::span<const owned::MessageRecords::ClaimWrite> claims, Deadline deadline);
 
  private:
   /// One delivery of the call.
@@ -59,6 +60,7 @@ class LeasedWriter {
     dynamo::Item record{};                  ///< of one that moves
   };
 
+  std::optional<owned::Out> recall(const Receipt& receipt) const;
   /// Finds those that nobody knows the places of.
   void look_up(Deadline deadline);
   void read_moving(std::span<const Completion> completions, Deadline deadline);
@@ -73,6 +75,8 @@ class LeasedWriter {
   bool went_on(const Receipt& receipt, const dynamo::Item& record) const;
   table::DeliveryWrite end(const Completion& completion, std::size_t index, std::int64_t version, WallTime now,
                            bool with_failure) const;
+  table::DeliveryWrite update(std::size_t index, std::int64_t version, WallTime now,
+                              const core::StateChange& change) const;
   void add_move(table::DeliveryWrite& write, const Lease& lease, const core::StateChange& change, WallTime now) const;
 
   const table::StoreParts& parts_;

@@ -71,31 +71,12 @@ Message TableMessages::open(const owned::Entry& entry) {
 }
 
 std::vector<bool> TableMessages::write_claims(std::span<const ClaimWrite> claims, Deadline deadline) {
-  std::vector<table::RecordWrite> writes;
-  std::vector<Place> places;
-  std::vector<std::string> nonces;
-  for (const auto& [out, change] : claims) {
-    places.push_back(place_of(out.spot));
-    nonces.push_back(parts_.nonces.next());
-    writes.push_back(update_message(place_.table, {places.back(), out.state.version}, nonces.back(),
-                                    parts_.clock.wall_now(), attributes_of(change, false)));
-  }
-  const auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
-  std::vector<bool> written;
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    bool done = outcomes[i].fate == table::StatementFate::done;
-    if (!done && outcomes[i].fate != table::StatementFate::failed) {
-      const auto item = parts_.client.get_item({.table = place_.table, .key = places[i].key()}, deadline);
-      done = item && dynamo::text_of(item->item, attribute::kNonce) == nonces[i];
-    }
-    written.push_back(done);
-  }
-  return written;
+  return LeasedWriter(queue_, half_).write_claims(claims, deadline);
 }
 
 std::vector<SettleResult> TableMessages::settle(std::span<const Completion> completions,
                                                 std::span<const owned::Out> outs, Deadline deadline) {
-  return LeasedWriter(queue_, half_, strict_fence_).settle(completions, {outs.begin(), outs.end()}, deadline);
+  return LeasedWriter(queue_, half_, strict_fence_).settle(completions, outs, deadline);
 }
 
 std::vector<std::optional<owned::MessageRecords::Count>> TableMessages::count_dead(

@@ -36,8 +36,6 @@ class TableMessages final : public owned::MessageRecords {
                                                Deadline deadline) override;
 
  private:
-  Place place_of(const owned::Spot& spot) const { return {partition_of(place_.queue, half_, spot.first), spot.second}; }
-
   LeasedQueue& queue_;
   const table::StoreParts& parts_;
   const table::QueueTable& place_;

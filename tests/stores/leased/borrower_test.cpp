@@ -302,7 +302,10 @@ TEST_F(LeasedBorrowerTest, AStrictFenceKeepsAnOwnerOfBeforeFromCommitting) {
   const Completion done{.receipt = {id, 1}, .effects = effects};
   owned::Out out = out_of_made(id);
   const auto settled = [&] {
-    return LeasedWriter(queue_, Half::standard, true).settle(std::span(&done, 1), {out}, soon()).front().status;
+    return LeasedWriter(queue_, Half::standard, true)
+        .settle(std::span(&done, 1), std::span(&out, 1), soon())
+        .front()
+        .status;
   };
   out.epoch = 2;
   EXPECT_EQ(settled(), SettleStatus::lost);
@@ -319,7 +322,7 @@ TEST_F(LeasedBorrowerTest, AMessageThatLiesThereUnchangedHasNotBeenRemovedByAnEa
   owned::Out out = out_of_made(id);
   out.epoch = 3;
   const auto settled = [&] {
-    return LeasedWriter(queue_, Half::standard, true).settle(std::span(&done, 1), {out}, soon()).front();
+    return LeasedWriter(queue_, Half::standard, true).settle(std::span(&done, 1), std::span(&out, 1), soon()).front();
   };
   transport_.hold("TransactWriteItems", 100);
   EXPECT_EQ(settled().error.code(), ErrorCode::unknown_outcome);
@@ -332,7 +335,7 @@ TEST_F(LeasedBorrowerTest, AMessageThatLiesThereUnchangedHasNotBeenRemovedByAnEa
 
 TEST_F(LeasedBorrowerTest, AnOwnersRemovalIsOneWriteUnit) {
   std::vector<Completion> done;
-  LeasedWriter::Outs outs;
+  std::vector<owned::Out> outs;
   for (int i = 0; i < 100; ++i) {
     const std::string id = send({.body = std::string(200, 'x')});
     done.push_back({.receipt = {id, 1}});
