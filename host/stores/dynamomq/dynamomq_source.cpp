@@ -382,12 +382,7 @@ class CompletionWriter {
     const auto write = [&](std::size_t i, std::int64_t version, bool with_failure) {
       return end(completions[i], i, version, now, with_failure);
     };
-    std::vector<table::DeliveryWrite> writes;
-    writes.reserve(completions.size());
-    for (std::size_t i = 0; i < completions.size(); ++i) {
-      writes.push_back(write(i, completions[i].receipt.version, true));
-    }
-    writer_.commit(writes, write, deadline);
+    const auto writes = writer_.commit(receipts, write, deadline);
     std::vector<SettleResult> results;
     results.reserve(completions.size());
     for (std::size_t i = 0; i < completions.size(); ++i) {
@@ -416,7 +411,7 @@ class CompletionWriter {
     const auto write = [&](std::size_t i, std::int64_t version, bool) {
       return update(receipts[i], i, version, now.wall, attributes_of(core::extension(invisible_until)));
     };
-    auto results = writer_.extend(receipts, table::until(now.steady, visibility), write, deadline);
+    auto results = writer_.extend(all, table::until(now.steady, visibility), write, deadline);
     for (std::size_t i = 0; i < receipts.size(); ++i) {
       if (results[i].status == SettleStatus::applied) {
         state_.backlog.written(receipts[i], results[i].receipt.version, core::extension(invisible_until), now.wall);
@@ -480,8 +475,6 @@ class CompletionWriter {
   table::DeliveryWrite update(const Receipt& receipt, std::size_t index, std::int64_t version, WallTime now,
                               const table::RecordChange& change, std::size_t room = 0) {
     table::DeliveryWrite write;
-    write.index = index;
-    write.receipt = &receipt;
     write.nonce = room > 0 ? parts_.nonces.padded(room) : parts_.nonces.next();
     write.record = update_of(place_.table, expected(receipt, index, version), {write.nonce, now}, change);
     write.decided = held_[index].unread;
@@ -494,8 +487,6 @@ class CompletionWriter {
     const core::MessageState& state = held_[index].state;
     table::DeliveryWrite write;
     if (completion.action == CompletionAction::remove) {
-      write.index = index;
-      write.receipt = &receipt;
       write.record = removal_of(place_.table, expected(receipt, index, version));
       write.decided = held_[index].unread;
     } else {

@@ -101,6 +101,13 @@ bool LeasedWriter::went_on(const Receipt& receipt, const dynamo::Item& record) c
   });
 }
 
+std::vector<const Receipt*> LeasedWriter::receipts() const {
+  std::vector<const Receipt*> all;
+  std::transform(leases_.begin(), leases_.end(), std::back_inserter(all),
+                 [](const Lease& lease) { return &lease.receipt; });
+  return all;
+}
+
 std::optional<owned::Out> LeasedWriter::recall(const Receipt& receipt) const {
   const auto known = state_.outs.about(receipt);
   return known.empty() ? std::nullopt : std::optional(known.back());
@@ -172,8 +179,6 @@ table::DeliveryWrite LeasedWriter::end(const Completion& completion, std::size_t
                                        WallTime now, bool with_failure) const {
   const Lease& lease = leases_[index];
   table::DeliveryWrite write;
-  write.index = index;
-  write.receipt = &completion.receipt;
   write.carries(completion);
   write.decided = lease.decided;
   if (lease.decided) {
@@ -246,12 +251,7 @@ std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> compl
   const auto write_of = [&](std::size_t i, std::int64_t version, bool with_failure) {
     return end(completions[i], i, version, now, with_failure);
   };
-  std::vector<table::DeliveryWrite> writes;
-  writes.reserve(completions.size());
-  for (std::size_t i = 0; i < completions.size(); ++i) {
-    writes.push_back(write_of(i, completions[i].receipt.version, true));
-  }
-  writer_.commit(writes, write_of, deadline);
+  const auto writes = writer_.commit(receipts(), write_of, deadline);
   std::vector<SettleResult> results;
   std::vector<owned::Out> gone;
   for (std::size_t i = 0; i < completions.size(); ++i) {
@@ -275,8 +275,6 @@ table::DeliveryWrite LeasedWriter::update(std::size_t index, std::int64_t versio
                                           const core::StateChange& change) const {
   const Lease& lease = leases_[index];
   table::DeliveryWrite write;
-  write.index = index;
-  write.receipt = &lease.receipt;
   write.nonce = parts_.nonces.next();
   write.decided = lease.decided;
   if (!write.decided) {
@@ -299,7 +297,7 @@ std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts
   const auto write_of = [&](std::size_t i, std::int64_t version, bool) {
     return update(i, version, now.wall, core::extension(later(now.wall, visibility)));
   };
-  auto results = writer_.extend(receipts, table::until(now.steady, visibility), write_of, deadline);
+  auto results = writer_.extend(this->receipts(), table::until(now.steady, visibility), write_of, deadline);
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].status == SettleStatus::applied && !leases_[i].decided) {
       state_.outs.remember(results[i].receipt, *std::move(leases_[i].out));
@@ -310,24 +308,20 @@ std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts
 
 std::vector<bool> LeasedWriter::write_claims(std::span<const owned::MessageRecords::ClaimWrite> claims,
                                              Deadline deadline) {
-  std::vector<Receipt> receipts;
-  std::transform(claims.begin(), claims.end(), std::back_inserter(receipts), [](const auto& claim) {
+  std::vector<Receipt> written_for;
+  std::transform(claims.begin(), claims.end(), std::back_inserter(written_for), [](const auto& claim) {
     return Receipt{.id = claim.out.id, .version = claim.out.state.version, .locator = claim.out.locator};
   });
   for (std::size_t i = 0; i < claims.size(); ++i) {
-    leases_.push_back({receipts[i], claims[i].out});
+    leases_.push_back({written_for[i], claims[i].out});
   }
   const auto write_of = [&](std::size_t i, std::int64_t version, bool) {
     return update(i, version, parts_.clock.wall_now(), claims[i].change);
   };
-  std::vector<table::DeliveryWrite> writes;
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    writes.push_back(write_of(i, receipts[i].version, false));
-  }
-  writer_.commit(writes, write_of, deadline);
   std::vector<bool> written;
-  std::transform(writes.begin(), writes.end(), std::back_inserter(written),
-                 [](const table::DeliveryWrite& write) { return write.outcome.fate == table::StatementFate::done; });
+  for (const table::DeliveryWrite& write : writer_.commit(receipts(), write_of, deadline)) {
+    written.push_back(write.outcome.fate == table::StatementFate::done);
+  }
   return written;
 }
 

@@ -60,6 +60,7 @@ class LeasedWriter {
     dynamo::Item record{};                  ///< of one that moves
   };
 
+  std::vector<const Receipt*> receipts() const;
   std::optional<owned::Out> recall(const Receipt& receipt) const;
   /// Finds those that nobody knows the places of.
   void look_up(Deadline deadline);

@@ -44,7 +44,18 @@ bool does_not_fit(const StatementOutcome& outcome) {
 
 }  // namespace
 
-void DeliveryWriter::commit(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, Deadline deadline) {
+std::vector<DeliveryWrite> DeliveryWriter::commit(Receipts receipts, const Rewrite& write_of, Deadline deadline) {
+  const Rewrite rewrite = [&](std::size_t i, std::int64_t version, bool with_failure) {
+    DeliveryWrite write = write_of(i, version, with_failure);
+    write.index = i;
+    write.receipt = receipts[i];
+    return write;
+  };
+  std::vector<DeliveryWrite> writes;
+  writes.reserve(receipts.size());
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    writes.push_back(rewrite(i, receipts[i]->version, true));
+  }
   make(writes, rewrite, true, deadline);
   // A record close to 400 KB has no room for the reason of its failure. The message matters more.
   std::vector<DeliveryWrite> again;
@@ -69,19 +80,14 @@ void DeliveryWriter::commit(std::vector<DeliveryWrite>& writes, const Rewrite& r
                                                         write.outcome.error.message + "; store a shorter one")};
     }
   }
+  return writes;
 }
 
-std::vector<ExtendResult> DeliveryWriter::extend(std::span<const Receipt> receipts, SteadyTime leased_until,
-                                                 const Rewrite& write_of, Deadline deadline) {
-  std::vector<DeliveryWrite> writes;
-  writes.reserve(receipts.size());
-  for (std::size_t i = 0; i < receipts.size(); ++i) {
-    writes.push_back(write_of(i, receipts[i].version, false));
-  }
-  commit(writes, write_of, deadline);
+std::vector<ExtendResult> DeliveryWriter::extend(Receipts receipts, SteadyTime leased_until, const Rewrite& write_of,
+                                                 Deadline deadline) {
   std::vector<ExtendResult> results;
-  results.reserve(writes.size());
-  for (const DeliveryWrite& write : writes) {
+  results.reserve(receipts.size());
+  for (const DeliveryWrite& write : commit(receipts, write_of, deadline)) {
     SettleResult settled = result_of(write);
     ExtendResult& result = results.emplace_back();
     result.status = settled.status;

@@ -28,17 +28,18 @@ class DeliveryWriter {
     std::string_view nonce;
     std::int64_t (*version_of)(const dynamo::Item& record);
   };
-  /// Makes the write of the n-th completion or receipt, for a record of that version.
+  using Receipts = std::span<const Receipt* const>;
+  /// Makes the write about the n-th receipt, for a record of that version.
   using Rewrite = std::function<DeliveryWrite(std::size_t index, std::int64_t version, bool with_failure)>;
 
   DeliveryWriter(StoreParts parts, const QueueTable& place, const Reading& reading, DoubtfulWrites& doubts,
                  OpenTransactions& transactions)
       : parts_(parts), place_(place), reading_(reading), doubts_(doubts), transactions_(transactions) {}
 
-  /// Sets what became of each. `rewrite` makes one anew that could not be made as it was.
-  void commit(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, Deadline deadline);
+  /// One write about each receipt, with what became of it. One that cannot be made as it was is made anew.
+  std::vector<DeliveryWrite> commit(Receipts receipts, const Rewrite& write_of, Deadline deadline);
   /// Extends these leases, until `leased_until` on this machine's clock.
-  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, SteadyTime leased_until, const Rewrite& write_of,
+  std::vector<ExtendResult> extend(Receipts receipts, SteadyTime leased_until, const Rewrite& write_of,
                                    Deadline deadline);
   SettleResult result_of(const DeliveryWrite& write) const;
 
