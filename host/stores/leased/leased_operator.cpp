@@ -526,46 +526,37 @@ class LeasedOperator final : public table::RecordOperator {
     return drained != nullptr && *drained;
   }
 
-  Place goal(const Task& task, std::uint32_t shards, WallTime now, std::int64_t number, Deadline deadline) const {
+  Place goal(const Task& task, const core::StateChange& change, std::uint32_t shards, WallTime now, std::int64_t number,
+             Deadline deadline) const {
+    const ChangeAction action = task.change->action;
     const core::MessageState state = state_of(task.item);
     const std::uint32_t from = shard_of(task.item);
     std::string held = held_sort(task.item);
-    if (task.change->action == ChangeAction::reset ||
-        (task.change->action == ChangeAction::redrive && from >= shards && is_given_up(from, deadline))) {
+    if (action == ChangeAction::reset ||
+        (action == ChangeAction::redrive && from >= shards && is_given_up(from, deadline))) {
       held.clear();  // its group waits there no more
     }
     // A shard beyond the number is to run empty; but what holds a group lies beside what says so, for as long as it
     // does.
     const bool stays = from < shards || !held.empty();
     const std::uint32_t shard = stays ? from : queue_.shard_for(state.group, shards);
-    const auto in = [&](Half half) { return partition_of(place().queue, half, shard); };
-    const auto key_at = [&](WallTime due) { return sort_key_of(state.priority, due, queue_.random); };
-    switch (task.change->action) {
-      case ChangeAction::delay:
-        return {in(state.half), key_at(later(now, task.change->after))};
-      case ChangeAction::move_to_front:
-        return {in(state.half), front_sort_key(now + std::chrono::milliseconds(number), queue_.random)};
-      case ChangeAction::dead_letter:
-        return {in(Half::dlq), key_at(now)};
-      case ChangeAction::redrive:
-        // What its group waits for goes back to where it lay.
-        if (is_sort_key(held)) {
-          return {in(Half::standard), std::move(held)};
-        }
-        [[fallthrough]];
-      default:
-        return {in(Half::standard), key_at(now)};
+    std::string sort;
+    if (action == ChangeAction::move_to_front) {
+      sort = front_sort_key(now + std::chrono::milliseconds(number), queue_.random);
+    } else if (action == ChangeAction::redrive && is_sort_key(held)) {
+      sort = std::move(held);  // what its group waits for goes back to where it lay
+    } else {
+      sort = sort_key_of(state.priority, *change.sent_at, queue_.random);
     }
+    return {partition_of(place().queue, change.half.value_or(state.half), shard), std::move(sort)};
   }
 
-  dynamo::Item moved(const Task& task, const Place& to, WallTime now) const {
-    const ChangeAction action = task.change->action;
-    WallTime sent_at = action == ChangeAction::delay ? due_of(to.sort) : whole_milliseconds(now);
-    if (action == ChangeAction::move_to_front) {
+  dynamo::Item moved(const Task& task, const core::StateChange& change, const Place& to, WallTime now) const {
+    WallTime sent_at = whole_milliseconds(*change.sent_at);
+    if (task.change->action == ChangeAction::move_to_front) {
       sent_at = std::min(sent_at, decode_standing(task.item, Half::standard).message.sent_at);
     }
     dynamo::Item item = moved_item(task.item, to, sent_at);
-    const core::StateChange change = task.wanted(now);
     change_item(item, change);
     if (change.half) {
       item.erase(std::string(attribute::kHold));
@@ -607,8 +598,10 @@ class LeasedOperator final : public table::RecordOperator {
         task->end(ChangeStatus::failed, 0, shards.error());
         continue;
       }
-      const Place to = goal(*task, shards->count, now, static_cast<std::int64_t>(requests.size()), deadline);
-      requests.push_back(move_request(task->item, moved(*task, to, now)));
+      const core::StateChange change = task->wanted(now);
+      const auto number = static_cast<std::int64_t>(requests.size());
+      const Place to = goal(*task, change, shards->count, now, number, deadline);
+      requests.push_back(move_request(task->item, moved(*task, change, to, now)));
       moving.push_back(task);
     }
     const auto results = parts_.client.transact_each(requests, deadline);
