@@ -93,14 +93,6 @@ bool LeasedWriter::has_doubt(const Receipt& receipt, CompletionAction about) con
   return std::any_of(doubts.begin(), doubts.end(), [about](const auto& doubt) { return doubt.action == about; });
 }
 
-bool LeasedWriter::went_on(const Receipt& receipt, const dynamo::Item& record) const {
-  const auto doubts = state_.doubts.about(receipt);
-  const std::string nonce = dynamo::text_of(record, attribute::kNonce);
-  return std::any_of(doubts.begin(), doubts.end(), [&nonce](const auto& doubt) {
-    return doubt.nonce == nonce && doubt.action.value_or(CompletionAction::keep) == CompletionAction::keep;
-  });
-}
-
 std::vector<const Receipt*> LeasedWriter::receipts() const {
   std::vector<const Receipt*> all;
   std::transform(leases_.begin(), leases_.end(), std::back_inserter(all),
@@ -163,14 +155,11 @@ void LeasedWriter::read_moving(std::span<const Completion> completions, Deadline
       lease.decided = {SettleStatus::failed, store_error(place_, records.error())};
       continue;
     }
-    const auto found = records->find(place_of(*lease.out));
-    if (found == records->end()) {
+    if (const auto found = records->find(place_of(*lease.out)); found != records->end()) {
+      lease.record = found->second;
+    } else {
       const bool own = has_doubt(lease.receipt, CompletionAction::dead_letter);
       lease.decided = {own ? SettleStatus::applied : SettleStatus::lost, {}};
-    } else if (version_of(found->second).number != lease.receipt.version && !went_on(lease.receipt, found->second)) {
-      lease.decided = {SettleStatus::lost, {}};
-    } else {
-      lease.record = found->second;
     }
   }
 }

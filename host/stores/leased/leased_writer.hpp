@@ -72,8 +72,6 @@ class LeasedWriter {
     return {partition_of(place_.queue, half_, out.spot.first), out.spot.second};
   }
   bool has_doubt(const Receipt& receipt, CompletionAction about) const;
-  /// The record is as an earlier call has left it that had no answer, and that let the delivery go on.
-  bool went_on(const Receipt& receipt, const dynamo::Item& record) const;
   table::DeliveryWrite end(const Completion& completion, std::size_t index, std::int64_t version, WallTime now,
                            bool with_failure) const;
   table::DeliveryWrite update(std::size_t index, std::int64_t version, WallTime now,
