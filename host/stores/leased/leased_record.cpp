@@ -501,15 +501,12 @@ RecordWrite update_message(std::string_view table, const Fenced& fenced, std::st
 
 // A shard that has changed hands since has another epoch.
 dynamo::TransactAction owner_check(const std::string& table, const OwnerFence& fence) {
-  dynamo::TransactAction check{.kind = dynamo::TransactAction::Kind::check,
-                               .table = table,
-                               .item = fence.ownership.key(),
-                               .condition = fence.epoch ? "#e = :e" : "attribute_not_exists(#e)"};
-  check.names.emplace("#e", fence.epoch ? attribute::kEpoch : attribute::kPartition);
-  if (fence.epoch) {
-    check.values.emplace(":e", AttributeValue::number(*fence.epoch));
-  }
-  return check;
+  return {.kind = dynamo::TransactAction::Kind::check,
+          .table = table,
+          .item = fence.ownership.key(),
+          .condition = fence.epoch == 0 ? "NOT #e > :e" : "#e = :e",
+          .names = {{"#e", std::string(attribute::kEpoch)}},
+          .values = {{":e", AttributeValue::number(fence.epoch)}}};
 }
 
 dynamo::TransactAction put_alias_anyway(const table::QueueTable& table, const std::string& id, const Place& target) {

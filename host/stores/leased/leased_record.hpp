@@ -158,10 +158,10 @@ inline constexpr std::string_view kOrderedKey = "ordered";
 
 /// A shard in the hands of one owner: what a transaction writes with its check holds only while it is there.
 struct OwnerFence {
-  Place ownership;                      ///< the shard's ownership item
-  std::optional<std::int64_t> epoch{};  ///< nothing: there is no such item
+  Place ownership;         ///< the shard's ownership item
+  std::int64_t epoch = 0;  ///< 0: nothing is written down
 
-  static OwnerFence of(const QueueAddress& address, std::uint32_t shard, std::optional<std::int64_t> epoch) {
+  static OwnerFence of(const QueueAddress& address, std::uint32_t shard, std::int64_t epoch) {
     return {{ownership_partition(address.queue, address.half), ownership_sort(shard)}, epoch};
   }
   friend auto operator<=>(const OwnerFence&, const OwnerFence&) = default;

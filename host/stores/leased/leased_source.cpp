@@ -63,7 +63,7 @@ class DirectClaimer {
   /// A shard that nobody owns, as far as it has been read.
   struct Shard {
     std::uint32_t number = 0;
-    std::optional<std::int64_t> epoch{};  ///< of its ownership item; nothing: there is none
+    std::int64_t epoch = 0;  ///< of its ownership item; 0: nothing is written down
     Records records{};
   };
 
@@ -136,14 +136,11 @@ class DirectClaimer {
     }
     const bool in_turns = unowned.rules.fair || unowned.rules.order != Order::none;
     for (std::uint32_t number = 0; number < shards; ++number) {
-      const auto row = page.rows.find(number);
-      if (row != page.rows.end() && !row->second.owner.empty()) {
+      const Ownership owned = page.of(number);
+      if (!owned.owner.empty()) {
         continue;
       }
-      Shard& shard = unowned.shards.emplace_back(Shard{.number = number});
-      if (row != page.rows.end()) {
-        shard.epoch = row->second.epoch;
-      }
+      Shard& shard = unowned.shards.emplace_back(Shard{.number = number, .epoch = owned.epoch});
       SLUICE_TRY(records, table::checked(place_, read(number, request, in_turns, deadline)));
       shard.records = std::move(*records);
       if (half_ == Half::standard && (page.ordered || unowned.rules.order == Order::group)) {

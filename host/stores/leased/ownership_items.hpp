@@ -72,6 +72,11 @@ struct OwnershipPage {
   /// What is wrong with items that lie there, in a line each; they are passed over, or taken as nobody's.
   std::vector<std::string> odd;
 
+  /// Of a shard without a row: nobody's.
+  Ownership of(std::uint32_t shard) const {
+    const auto row = rows.find(shard);
+    return row == rows.end() ? Ownership{.part = shard} : row->second;
+  }
   /// The number behind the last one of its rows.
   std::uint32_t beyond() const { return rows.empty() ? 0 : rows.rbegin()->first + 1; }
 };

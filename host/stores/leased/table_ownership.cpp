@@ -72,15 +72,13 @@ std::optional<owned::OwnershipLook> TableOwnership::look_at(const QueueAddress& 
                  " of this host's configuration, which the host passes over; put shards = " + count +
                  " under [queues." + half.queue + "], or the number that you want into the item");
   }
-  const auto& rows = page.rows;
   std::uint32_t all = std::max(numbers->most_ever, page.beyond());
-  while (all > numbers->count && rows.contains(all - 1) && rows.at(all - 1).drained) {
+  while (all > numbers->count && page.of(all - 1).drained) {
     --all;
   }
   owned::OwnershipLook look{.shards = {}, .count = numbers->count};
   for (std::uint32_t shard = 0; shard < all; ++shard) {
-    const auto row = rows.find(shard);
-    look.shards.push_back(row == rows.end() ? Ownership{.part = shard} : row->second);
+    look.shards.push_back(page.of(shard));
   }
   return look;
 }

@@ -49,6 +49,17 @@ TEST_F(LeasedBorrowerTest, TakesNothingFromShardsThatAHostOwns) {
   }
 }
 
+// As hosts see it: they take such a shard as nobody's.
+TEST_F(LeasedBorrowerTest, TakesFromAShardWhoseOwnershipItemIsOnlyHalfThere) {
+  for (std::uint32_t shard = 0; shard < kShards; ++shard) {
+    auto half_there = Place{ownership_partition("orders", Half::standard), ownership_sort(shard)}.key();
+    half_there.emplace(attribute::kOwner, std::string());
+    ASSERT_TRUE(client_.write({.table = kTable, .item = half_there}, soon()));
+  }
+  send({.body = "x"});
+  EXPECT_THAT(take(), SizeIs(1));
+}
+
 TEST_F(LeasedBorrowerTest, AHostThatTakesTheShardMeanwhileComesFirst) {
   for (int i = 0; i < 10; ++i) {
     send({.body = "x"});
