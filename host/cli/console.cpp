@@ -25,37 +25,31 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 64 * 1024;
 
-// What a signal handler may touch: a lock-free flag and a descriptor.
-std::atomic<int> raised_signal{0};
+constexpr std::uint64_t bit_of(int signal) { return std::uint64_t{1} << static_cast<unsigned>(signal); }
+
+// What a signal handler may touch: lock-free flags, a bit for each signal, and a descriptor.
+std::atomic<std::uint64_t> raised_signals{0};
 std::atomic<int> raised_event{-1};
 
-extern "C" void on_interrupt(int signal) {
+extern "C" void on_signal(int signal) {
   const int saved = errno;
-  raised_signal = signal;
+  raised_signals |= bit_of(signal);
   const std::uint64_t one = 1;
   const auto ignored = ::write(raised_event, &one, sizeof(one));
   static_cast<void>(ignored);
   errno = saved;
 }
 
-/// Where somebody handles Ctrl-C, a question ends by it, whichever thread gets the signal, and it is handed on
-/// afterwards. Elsewhere it ends the process as usual.
-bool is_interrupt_handled() {
-  struct sigaction handler {};
-  ::sigaction(SIGINT, nullptr, &handler);
-  return handler.sa_handler != SIG_DFL && handler.sa_handler != SIG_IGN;
-}
-
 /// False when the wait was interrupted.
-bool wait_for_input(const std::optional<InterruptFlag>& interrupt) {
-  std::array<pollfd, 2> events{{{STDIN_FILENO, POLLIN, 0}, {interrupt ? interrupt->descriptor() : -1, POLLIN, 0}}};
+bool wait_for_input(const InterruptFlag& interrupt) {
+  std::array<pollfd, 2> events{{{STDIN_FILENO, POLLIN, 0}, {interrupt.descriptor(), POLLIN, 0}}};
   while (::poll(events.data(), events.size(), -1) < 0 && errno == EINTR) {
   }
   return events[1].revents == 0;
 }
 
 /// A line from standard input, without its break; empty when it does not come to one.
-std::string read_answer(const std::optional<InterruptFlag>& interrupt) {
+std::string read_answer(const InterruptFlag& interrupt) {
   constexpr std::size_t kLongest = 16;
   std::string answer;
   char byte = 0;
@@ -130,17 +124,16 @@ void Console::end_progress() {
 
 bool Console::confirm(std::string_view question) {
   flush();
-  std::optional<InterruptFlag> interrupt;  // before the question is seen, so that no Ctrl-C is lost
-  if (is_interrupt_handled()) {
-    interrupt.emplace();
-  }
+  // Before the question is seen, so that no Ctrl-C is lost; whichever thread gets it, it ends the question, and is
+  // handed on to whoever handles it otherwise.
+  std::optional<InterruptFlag> interrupt(std::in_place);
   write_all(STDERR_FILENO, visible(question) + " [y/N] ");
-  const std::string answer = read_answer(interrupt);
-  const bool handled = interrupt.has_value();
+  const std::string answer = read_answer(*interrupt);
   interrupt.reset();
-  // Asked only now: the last one may have come in this moment.
-  if (const int signal = raised_signal; handled && signal != 0) {
-    ::raise(signal);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    if ((raised_signals & bit_of(signal)) != 0) {
+      ::raise(signal);
+    }
   }
   return answer == "y" || answer == "Y" || answer == "yes";
 }
@@ -177,22 +170,32 @@ SignalAction::SignalAction(int signal, void (*handler)(int), int flags) : signal
   ::sigaction(signal, &action, &before_);
 }
 
-InterruptFlag::InterruptFlag() {
+InterruptFlag::InterruptFlag(std::initializer_list<int> others) {
   SLUICE_ASSERT(raised_event == -1);
-  raised_signal = 0;
+  raised_signals = 0;
   raised_event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   // Without SA_RESTART a blocking read ends; with SA_RESETHAND the second signal is the system's.
-  interrupt_.emplace(SIGINT, on_interrupt, static_cast<int>(SA_RESETHAND));
-  terminate_.emplace(SIGTERM, on_interrupt, static_cast<int>(SA_RESETHAND));
+  for (const int signal : {SIGINT, SIGTERM}) {
+    actions_.emplace_back(signal, on_signal, static_cast<int>(SA_RESETHAND));
+  }
+  for (const int signal : others) {
+    actions_.emplace_back(signal, on_signal);
+  }
 }
 
 InterruptFlag::~InterruptFlag() {
-  interrupt_.reset();
-  terminate_.reset();
+  actions_.clear();
   ::close(raised_event.exchange(-1));
 }
 
-bool InterruptFlag::raised() const { return raised_signal != 0; }
+bool InterruptFlag::raised() const { return (raised_signals & (bit_of(SIGINT) | bit_of(SIGTERM))) != 0; }
+
+bool InterruptFlag::take(int signal) const { return (raised_signals.fetch_and(~bit_of(signal)) & bit_of(signal)) != 0; }
+
+void InterruptFlag::hush() const {
+  std::uint64_t rings = 0;
+  static_cast<void>(::read(raised_event, &rings, sizeof(rings)) < 0);
+}
 
 bool InterruptFlag::wait(Duration time) const {
   constexpr std::int64_t kLongest = 3'600'000;

@@ -2,7 +2,8 @@
 
 #include <atomic>
 #include <csignal>
-#include <optional>
+#include <deque>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -99,7 +100,8 @@ class SignalAction {
 /// signal ends the process as usual. At most one at a time.
 class InterruptFlag {
  public:
-  InterruptFlag();
+  /// `others`: what is to be taken beside them, by `take`, as often as it comes.
+  explicit InterruptFlag(std::initializer_list<int> others = {});
   ~InterruptFlag();
   InterruptFlag(const InterruptFlag&) = delete;
   InterruptFlag& operator=(const InterruptFlag&) = delete;
@@ -107,12 +109,14 @@ class InterruptFlag {
   bool raised() const;
   /// Waits so long; false at once when the flag is raised.
   bool wait(Duration time) const;
-  /// Becomes readable when the flag is raised, for poll(2).
+  /// Whether that signal has come since this was asked last.
+  bool take(int signal) const;
+  /// Becomes readable when a signal comes, for poll(2), and stays so until `hush`.
   int descriptor() const;
+  void hush() const;
 
  private:
-  std::optional<SignalAction> interrupt_;
-  std::optional<SignalAction> terminate_;
+  std::deque<SignalAction> actions_;
 };
 
 }  // namespace sluice::cli

@@ -1,5 +1,4 @@
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -36,47 +35,6 @@ namespace {
 using operate::TopModel;
 using operate::TopWish;
 
-constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH};
-
-/// Takes the signals that concern a live screen (Ctrl-C, Ctrl-Z, a new size, being told to end) to where they are
-/// waited for, for its lifetime. To be made before any thread that could get one instead. At most one at a time.
-class ScreenSignals {
- public:
-  ScreenSignals() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int signal : kSignals) {
-      sigaddset(&set, signal);
-    }
-    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-    descriptor_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    SLUICE_ASSERT(descriptor_ >= 0);
-  }
-  ~ScreenSignals() {
-    while (take() != 0) {
-      // What came too late concerns nobody any more.
-    }
-    ::close(descriptor_);
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  ScreenSignals(const ScreenSignals&) = delete;
-  ScreenSignals& operator=(const ScreenSignals&) = delete;
-
-  /// Readable when one has come.
-  int descriptor() const { return descriptor_; }
-  /// The next one that has come; 0: none.
-  int take() {
-    signalfd_siginfo info{};
-    return ::read(descriptor_, &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))
-               ? static_cast<int>(info.ssi_signo)
-               : 0;
-  }
-
- private:
-  sigset_t before_{};
-  int descriptor_ = -1;
-};
-
 // Another page than the one that is scrolled, and no cursor; and back.
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J";
 constexpr std::string_view kLeave = "\x1b[0m\x1b[?25h\x1b[?1049l";
@@ -86,9 +44,8 @@ constexpr std::string_view kLeave = "\x1b[0m\x1b[?25h\x1b[?1049l";
 class TerminalScreen {
  public:
   struct Woken {
-    std::string bytes;     ///< that were typed
-    bool ended = false;    ///< Ctrl-C, SIGTERM, or the terminal is gone
-    bool resized = false;  ///< or shown again after Ctrl-Z
+    std::string bytes;   ///< that were typed
+    bool ended = false;  ///< Ctrl-C, SIGTERM, or the terminal is gone
   };
 
   /// Whether both ends are terminals that can move their cursor.
@@ -99,7 +56,7 @@ class TerminalScreen {
   }
 
   /// `signals` outlive it.
-  TerminalScreen(Console& console, ScreenSignals& signals) : console_(console), signals_(signals) {
+  TerminalScreen(Console& console, const InterruptFlag& signals) : console_(console), signals_(signals) {
     ::tcgetattr(STDIN_FILENO, &before_);
     enter();
   }
@@ -160,20 +117,19 @@ class TerminalScreen {
   }
 
   void take_signals(Woken& woken) {
-    for (int signal = signals_.take(); signal != 0; signal = signals_.take()) {
-      if (signal == SIGTSTP) {
-        leave();
-        ::kill(::getpid(), SIGSTOP);  // here it goes on; SIGCONT tells to show everything again
-      } else if (signal == SIGCONT) {
-        enter();
-      }
-      woken.resized = woken.resized || signal == SIGCONT || signal == SIGWINCH;
-      woken.ended = woken.ended || signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
+    signals_.hush();
+    if (signals_.take(SIGTSTP)) {
+      leave();
+      ::kill(::getpid(), SIGSTOP);  // here it goes on; SIGCONT tells to show everything again
     }
+    if (signals_.take(SIGCONT)) {
+      enter();
+    }
+    woken.ended = woken.ended || signals_.raised() || signals_.take(SIGHUP);
   }
 
   Console& console_;
-  ScreenSignals& signals_;
+  const InterruptFlag& signals_;
   termios before_{};
 };
 
@@ -192,12 +148,6 @@ class TopLookout {
   explicit TopLookout(FleetSession& session)
       : session_(session), model_(session.queue_names(), session.queues().queue()) {
     SLUICE_ASSERT(news_.descriptor() >= 0);
-  }
-  ~TopLookout() {
-    if (thread_.joinable()) {
-      thread_.request_stop();
-      thread_.join();
-    }
   }
   TopLookout(const TopLookout&) = delete;
   TopLookout& operator=(const TopLookout&) = delete;
@@ -321,23 +271,23 @@ class TopLookout {
       return {only};
     }
     std::set<std::string> names(session_.queue_names().begin(), session_.queue_names().end());
-    const auto made = asked ? session_.queues().queues().made_by_messages(Deadline::after(session_.clock(), kCallTime))
-                            : Result<std::vector<std::string>>(std::vector<std::string>());
-    if (made) {
-      names.insert(made->begin(), made->end());
-    }
-    if (!session_.queues().host().stores.empty()) {
-      return {names.begin(),
-              names.end()};  // in which of them a queue lies that hosts with other files work on, those know
-    }
-    with([&names](TopModel& model) {
-      for (const fleet::KnownHost& host : model.fleet().hosts) {
-        for (const fleet::JobRecord& job : host.record.jobs) {
-          const auto queues = fleet::queues_in(job.queue);
-          names.insert(queues.begin(), queues.end());
-        }
+    if (asked) {
+      const Deadline deadline = Deadline::after(session_.clock(), kCallTime);
+      if (const auto made = session_.queues().queues().made_by_messages(deadline)) {
+        names.insert(made->begin(), made->end());
       }
-    });
+    }
+    // In which of several stores a queue lies that hosts with other files work on, those know.
+    if (session_.queues().host().stores.empty()) {
+      with([&names](TopModel& model) {
+        for (const fleet::KnownHost& host : model.fleet().hosts) {
+          for (const fleet::JobRecord& job : host.record.jobs) {
+            const auto queues = fleet::queues_in(job.queue);
+            names.insert(queues.begin(), queues.end());
+          }
+        }
+      });
+    }
     return {names.begin(), names.end()};
   }
 
@@ -442,7 +392,7 @@ Exit show_once(FleetSession& session, Console& console) {
 /// The live screen.
 class Top {
  public:
-  Top(FleetSession& session, ScreenSignals& signals, Console& console, Duration interval)
+  Top(FleetSession& session, const InterruptFlag& signals, Console& console, Duration interval)
       : session_(session),
         console_(console),
         every_(config::format_duration(interval)),
@@ -504,7 +454,7 @@ Exit top(const Arguments& arguments, Console& console) {
     SLUICE_TRY(session, FleetSession::open(arguments));
     return show_once(*session, console);
   }
-  ScreenSignals signals;  // before the store's threads
+  const InterruptFlag signals{SIGHUP, SIGTSTP, SIGCONT, SIGWINCH};
   SLUICE_TRY(session, FleetSession::open(arguments));
   Top(*session, signals, console, *interval).run();
   return console.writable() ? Exit::ok() : Exit::silent(kExitBrokenPipe);
