@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "base/text/number.hpp"
 #include "config/config.hpp"
@@ -50,9 +51,11 @@ Exit needs_value(const Flag& flag) {
   return Exit::usage("--" + name + " needs a value: --" + name + " " + std::string(flag.value));
 }
 
+bool is_help_option(const std::string& word) { return word == "--help" || word == "-h"; }
+
 /// True for "--queue --yes", where a value was forgotten; "--queue=--yes" means it.
 bool is_option(const Command& command, const std::string& value) {
-  return value == "--help" || value == "-h" ||
+  return is_help_option(value) ||
          (value.starts_with("--") && command.flag(value.substr(2, value.find('=') - 2)) != nullptr);
 }
 
@@ -162,28 +165,24 @@ OrExit<bool> begins_with_queue(const Arguments& line, bool remembered) {
   return names_queue(line, may_be_own);
 }
 
-Exit help(Words words, Console& console) {
-  const bool about_itself =
-      words.size() == 1 && (words.front() == "help" || words.front() == "--help" || words.front() == "-h");
+/// What `sluice help` says of a topic, or of itself.
+OrExit<std::string> help_on(Words words) {
+  const bool about_itself = words.size() == 1 && (words.front() == "help" || is_help_option(words.front()));
   if (words.empty() || about_itself) {
-    console.out(general_help());
-    return Exit::ok();
+    return general_help();
   }
   if (words.size() == 1 && words.front() == kFiltersTopic) {
-    console.out(filters_help());
-    return Exit::ok();
+    return std::string(filters_help());
   }
   if (words.size() == 1 && is_family(words.front())) {
-    console.out(family_help(words.front()));
-    return Exit::ok();
+    return family_help(words.front());
   }
   SLUICE_TRY(command, take_command(words));
   if (!words.empty()) {
     return Exit::usage("unexpected word \"" + words.front() + "\"; write `sluice help " +
                        std::string((*command)->name) + "`");
   }
-  console.out(command_help(**command));
-  return Exit::ok();
+  return command_help(**command);
 }
 
 /// True when its --output says how to show something; of a few commands it says where to write.
@@ -197,14 +196,13 @@ Exit dispatch(Words words, Console& console, const RememberedOptions& remembered
     return Exit::usage("no command; `sluice help` lists them");
   }
   const std::string first = words.front();
-  if (first == "help" || first == "--help" || first == "-h") {
-    words.erase(words.begin());
-    return help(words, console);
+  const Words others(words.begin() + 1, words.end());
+  if (first == "help" || is_help_option(first)) {
+    SLUICE_TRY(text, help_on(others));
+    return print(*text, console);
   }
   if (first == "__complete") {
-    words.erase(words.begin());
-    console.out(suggest(commands(), words).lines());
-    return Exit::ok();
+    return print(suggest(commands(), others).lines(), console);
   }
   if (first == kShareFilesWord && words.size() == 2) {
     return write_share_files(words[1]);
@@ -215,9 +213,8 @@ Exit dispatch(Words words, Console& console, const RememberedOptions& remembered
     return Exit::usage("an option stands where the command should: " + first + "; write `sluice COMMAND " + first +
                        " ...`");
   }
-  const bool family_asks = words.size() == 2 && is_family(first) && (words[1] == "--help" || words[1] == "-h");
-  if (family_asks) {
-    return help({first}, console);
+  if (words.size() == 2 && is_family(first) && is_help_option(words[1])) {
+    return print(family_help(first), console);
   }
   SLUICE_TRY(command, take_command(words));
   name = (*command)->name;
@@ -231,8 +228,7 @@ Exit dispatch(Words words, Console& console, const RememberedOptions& remembered
   }
   SLUICE_TRY(arguments, Arguments::parse(**command, words, *queue_first, unsaid));
   if (arguments->wants_help()) {
-    console.out(command_help(**command));
-    return Exit::ok();
+    return print(command_help(**command), console);
   }
   if (has_output_flag(**command)) {
     SLUICE_TRY(output, arguments->output((*command)->elsewhere));
@@ -242,43 +238,39 @@ Exit dispatch(Words words, Console& console, const RememberedOptions& remembered
   return (*command)->run(*arguments, console);
 }
 
-/// Commands, and the heading that stands over those that have no other.
-struct Family {
-  std::string_view group;
-  std::vector<Command> (*commands)();
-};
-constexpr std::array<Family, 21> kFamilies{
-    {{"Host", host_commands},        {"Host", plugin_commands},   {"Plugins", new_commands},
-     {"Plugins", dev_commands},      {"Plugins", try_commands},   {"Plugins", plugin_file_commands},
-     {"Plugins", validate_commands}, {"Fleet", fleet_commands},   {"Fleet", top_commands},
-     {"Fleet", steering_commands},   {"Queues", send_commands},   {"Queues", look_commands},
-     {"Queues", count_commands},     {"Queues", copy_commands},   {"Queues", move_commands},
-     {"Queues", key_commands},       {"Messages", bulk_commands}, {"Messages", edit_commands},
-     {"Outboxes", outbox_commands},  {"Tables", table_commands},  {"Shell", completion_commands}}};
+// Each in a file of its own.
+constexpr std::array kFamilies{
+    host_commands,     plugin_commands, new_commands,       dev_commands,      try_commands,  plugin_file_commands,
+    validate_commands, fleet_commands,  top_commands,       steering_commands, send_commands, look_commands,
+    count_commands,    copy_commands,   move_commands,      key_commands,      bulk_commands, edit_commands,
+    outbox_commands,   table_commands,  completion_commands};
 
-// The host, handlers on their author's desk, the hosts that run, queues as a whole, outboxes, messages by their ids,
-// tables, the shell that is typed into.
-constexpr std::string_view kOrder =
-    "run,check,crashes,health,version,new plugin,dev,try,replay,plugins,plugin inspect,plugin validate,"
-    "hosts,jobs,running,top,pause,resume,scale,drain,reload,cancel-running,"
-    "log-level,audit,cost,send,receive,peek,ls,stats,queues,dlq,purge,export,import,move,tail,keys list,keys show,"
-    "keys forget,enqueue-test,shell,outbox ddl,outbox status,outbox prune,get,dry-run,fail,invalid,reset,redrive,delay,"
-    "move-to-front,edit,cancel,delete,table create,table describe,table check,table policy,table shards,outbox convert,"
-    "completion bash,completion zsh,completion fish,completion powershell";
+/// A heading of `sluice help`, and the names of its commands in order.
+struct Group {
+  std::string_view heading;
+  std::string_view names;
+};
+constexpr std::array<Group, 8> kGroups{
+    {{"Host", "run,check,crashes,health,version"},
+     {"Plugins", "new plugin,dev,try,replay,plugins,plugin inspect,plugin validate"},
+     {"Fleet", "hosts,jobs,running,top,pause,resume,scale,drain,reload,cancel-running,log-level,audit,cost"},
+     {"Queues",
+      "send,receive,peek,ls,stats,queues,dlq,purge,export,import,move,tail,keys list,keys show,keys forget,"
+      "enqueue-test,shell"},
+     {"Outboxes", "outbox ddl,outbox status,outbox prune,outbox convert"},
+     {"Messages", "get,dry-run,fail,invalid,reset,redrive,delay,move-to-front,edit,cancel,delete"},
+     {"Tables", "table create,table describe,table check,table policy,table shards"},
+     {"Shell", "completion bash,completion zsh,completion fish,completion powershell"}}};
 
 }  // namespace
 
 const Flag* Command::flag(std::string_view word) const {
-  const auto found =
-      std::find_if(flags.begin(), flags.end(), [word](const Flag& flag) { return flag.is_called(word); });
-  return found == flags.end() ? nullptr : &*found;
+  return find_where(flags, [word](const Flag& flag) { return flag.is_called(word); });
 }
 
 const Flag* next_operand(const Command& command, const Arguments& given) {
-  const auto found = std::find_if(command.flags.begin(), command.flags.end(), [&given](const Flag& flag) {
-    return flag.alone && (flag.repeated || !given.has(flag.name));
-  });
-  return found == command.flags.end() ? nullptr : &*found;
+  return find_where(command.flags,
+                    [&given](const Flag& flag) { return flag.alone && (flag.repeated || !given.has(flag.name)); });
 }
 
 Arguments Arguments::read(const Command& command, std::span<const std::string> words, bool queue_first,
@@ -493,15 +485,17 @@ OrExit<Output> Arguments::output(Output elsewhere) const {
 const std::vector<Command>& commands() {
   static const std::vector<Command> kCommands = [] {
     std::vector<Command> found{shell_command()};
-    for (const auto& [group, family] : kFamilies) {
+    for (const auto family : kFamilies) {
       for (Command& command : family()) {
-        command.group = command.group.empty() ? group : command.group;
         found.push_back(std::move(command));
       }
     }
     std::vector<Command> all;
-    for (const std::string& name : split(kOrder, ',')) {
-      all.push_back(*find_command(found, name));
+    for (const auto& [heading, names] : kGroups) {
+      for (const std::string& name : split(names, ',')) {
+        all.push_back(*find_command(found, name));
+        all.back().group = heading;
+      }
     }
     SLUICE_ASSERT(all.size() == found.size());
     return all;
@@ -510,10 +504,9 @@ const std::vector<Command>& commands() {
 }
 
 const Command* find_command(const std::vector<Command>& commands, std::string_view name) {
-  const auto found = std::find_if(commands.begin(), commands.end(), [name](const Command& command) {
+  return find_where(commands, [name](const Command& command) {
     return command.name == name || (!name.empty() && command.alias == name);
   });
-  return found == commands.end() ? nullptr : &*found;
 }
 
 const Command* find_command(const std::vector<Command>& commands, const std::vector<std::string>& words) {

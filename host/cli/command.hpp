@@ -61,10 +61,27 @@ class [[nodiscard]] Exit {
 template <typename T>
 using OrExit = boost::system::result<T, Exit>;
 
+/// An answer, or how the command ends for its error.
+template <typename Answer, typename ExitOf>
+auto or_end(Answer answer, ExitOf exit_of) {
+  using Ended = OrExit<typename Answer::value_type>;
+  return answer ? Ended(std::move(*answer)) : Ended(exit_of(answer.error()));
+}
+/// The same where the exit code says enough; `prefix` stands before the error.
+template <typename T>
+OrExit<T> or_exit(int code, Result<T> answer, const std::string& prefix = {}) {
+  return or_end(std::move(answer), [&](const Error& error) { return Exit(code, prefix + error.message()); });
+}
 /// What the command line asks for; exit 64 where that is wrong.
 template <typename T>
-OrExit<T> or_usage(Result<T> answer) {
-  return answer ? OrExit<T>(std::move(*answer)) : OrExit<T>(Exit::usage(answer.error().message()));
+OrExit<T> or_usage(Result<T> answer, const std::string& prefix = {}) {
+  return or_exit(kExitUsage, std::move(answer), prefix);
+}
+
+/// Prints what was asked for; a success.
+inline Exit print(std::string_view text, Console& console) {
+  console.out(text);
+  return Exit::ok();
 }
 
 /// One option of a command, as its parser and its help need it.
@@ -96,7 +113,7 @@ class Arguments;
 struct Command {
   std::string_view name{};
   std::string_view alias{};        ///< another name for it
-  std::string_view group{};        ///< its heading in `sluice help`; empty: its family's
+  std::string_view group{};        ///< its heading in `sluice help`, which `commands` fills in
   std::string_view summary{};      ///< one line of `sluice help`
   std::string_view usage{};        ///< what follows the name in the usage line
   std::string_view description{};  ///< paragraphs of `sluice help NAME`, separated by empty lines

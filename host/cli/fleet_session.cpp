@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/isolation/crash_ledger.hpp"
 #include "host/runtime/isolation_ward.hpp"
@@ -25,11 +26,9 @@ constexpr Duration kYoungLook = std::chrono::seconds(1);
 /// A host that has not told by then is passed over.
 constexpr Duration kDetailPatience = std::chrono::seconds(6);
 
-template <typename Matches>
-fleet::KnownHost* known_host(fleet::FleetView& view, Matches matches) {
-  const auto found = std::find_if(view.hosts.begin(), view.hosts.end(),
-                                  [&matches](const fleet::KnownHost& known) { return matches(known.record); });
-  return found == view.hosts.end() ? nullptr : &*found;
+fleet::KnownHost* known_host(fleet::FleetView& view, const std::string& instance) {
+  return find_where(view.hosts,
+                    [&instance](const fleet::KnownHost& known) { return known.record.instance == instance; });
 }
 
 /// What the ledger says is at work there; by which handler and since when, the host's last record may tell.
@@ -40,15 +39,13 @@ std::vector<fleet::RunningRecord> running_in(const isolation::LedgerContents& le
     if (!held.running) {
       continue;
     }
-    const auto before =
-        std::find_if(told.running.begin(), told.running.end(), [&held](const fleet::RunningRecord& one) {
-          return one.message == held.receipt.id && one.job == held.job && one.attempt == held.attempt;
-        });
-    const auto job = std::find_if(told.jobs.begin(), told.jobs.end(),
-                                  [&held](const fleet::JobRecord& one) { return one.name == held.job; });
-    fleet::RunningRecord& record =
-        running.emplace_back(before == told.running.end() ? fleet::RunningRecord() : *before);
-    record.handler = job == told.jobs.end() ? record.handler : job->handler;
+    const auto* const before = find_where(told.running, [&held](const fleet::RunningRecord& one) {
+      return one.message == held.receipt.id && one.job == held.job && one.attempt == held.attempt;
+    });
+    const auto* const job =
+        find_where(told.jobs, [&held](const fleet::JobRecord& one) { return one.name == held.job; });
+    fleet::RunningRecord& record = running.emplace_back(before == nullptr ? fleet::RunningRecord() : *before);
+    record.handler = job == nullptr ? record.handler : job->handler;
     record.message = held.receipt.id;
     record.job = held.job;
     record.queue = held.address.queue;
@@ -69,9 +66,8 @@ void put_ledgers(fleet::FleetView& view, const config::HostConfig& host, const r
         std::any_of(local.speechless.begin(), local.speechless.end(), [&ledger](const auto& silent) {
           return silent.process == ledger->process && silent.error.code() != ErrorCode::denied;
         });
-    const std::string instance = fleet::instance_of(ledger->host, ledger->process, ledger->incarnation);
     fleet::KnownHost* const known =
-        known_host(view, [&instance](const fleet::HostRecord& record) { return record.instance == instance; });
+        known_host(view, fleet::instance_of(ledger->host, ledger->process, ledger->incarnation));
     if (known == nullptr || known->record.state == fleet::HostState::ended || !(gone || speechless)) {
       continue;
     }
@@ -92,8 +88,7 @@ void put_ledgers(fleet::FleetView& view, const config::HostConfig& host, const r
 
 void put_local_records(fleet::FleetView& view, const runtime::LocalHosts& local) {
   for (const runtime::LocalHost& host : local.hosts) {
-    fleet::KnownHost* known =
-        known_host(view, [&host](const fleet::HostRecord& record) { return record.instance == host.record.instance; });
+    fleet::KnownHost* known = known_host(view, host.record.instance);
     if (known == nullptr) {
       known = &view.hosts.emplace_back();
     }
@@ -104,19 +99,16 @@ void put_local_records(fleet::FleetView& view, const runtime::LocalHosts& local)
 }
 
 std::vector<operate::JobSummary> jobs_of(const std::vector<config::JobConfig>& files) {
-  std::vector<operate::JobSummary> jobs;
-  jobs.reserve(files.size());
-  for (const config::JobConfig& job : files) {
-    jobs.push_back({.name = job.name,
-                    .queue = work::queue_text(job),
-                    .dead_letters = job.source == config::Source::dlq,
-                    .handler = job.handler,
-                    .file_workers = job.concurrency,
-                    .in_files = true,
-                    .rate_limit = job.rate_text,
-                    .shared_rate = job.rate_per_host ? 0 : job.rate_limit});
-  }
-  return jobs;
+  return mapped(files, [](const config::JobConfig& job) {
+    return operate::JobSummary{.name = job.name,
+                               .queue = work::queue_text(job),
+                               .dead_letters = job.source == config::Source::dlq,
+                               .handler = job.handler,
+                               .file_workers = job.concurrency,
+                               .in_files = true,
+                               .rate_limit = job.rate_text,
+                               .shared_rate = job.rate_per_host ? 0 : job.rate_limit};
+  });
 }
 
 OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
@@ -151,12 +143,12 @@ OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
 Exit FleetSession::failure(const Error& error) const {
   const std::string& named = queues_.queue();
   // The mend is of the table that the error names.
-  const auto meant = std::find_if(queue_names_.begin(), queue_names_.end(), [&](const std::string& queue) {
+  const auto* const meant = find_where(queue_names_, [&](const std::string& queue) {
     return error.message().find("table '" + queues_.host().queue(queue).table + "'") != std::string::npos;
   });
-  return Exit::failure(queues_.place().explained(error, !named.empty()                ? named
-                                                        : meant == queue_names_.end() ? queue_names_.front()
-                                                                                      : *meant));
+  return Exit::failure(queues_.place().explained(error, !named.empty()     ? named
+                                                        : meant == nullptr ? queue_names_.front()
+                                                                           : *meant));
 }
 
 OrExit<fleet::FleetView> FleetSession::hosts() { return checked(fleet_->hosts(deadline())); }
@@ -350,12 +342,7 @@ bool FleetSession::wait_for_look(const InterruptFlag& interrupt) const {
 }
 
 Exit troubles_of(const std::vector<fleet::BoardTrouble>& troubles) {
-  std::vector<std::string> lines;
-  lines.reserve(troubles.size());
-  for (const fleet::BoardTrouble& trouble : troubles) {
-    lines.push_back(trouble.text());
-  }
-  return Exit::failed_if_any(std::move(lines));
+  return Exit::failed_if_any(mapped(troubles, &fleet::BoardTrouble::text));
 }
 
 }  // namespace sluice::cli

@@ -48,7 +48,7 @@ class FleetSession {
   /// A store's answer; exit 1 where it has none.
   template <typename T>
   OrExit<T> checked(Result<T> answer) const {
-    return answer ? OrExit<T>(std::move(*answer)) : OrExit<T>(failure(answer.error()));
+    return or_end(std::move(answer), [this](const Error& error) { return failure(error); });
   }
   /// Waits between two looks at hosts that are to do something; false at once on Ctrl-C.
   bool wait_for_look(const InterruptFlag& interrupt) const;

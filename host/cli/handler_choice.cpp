@@ -5,6 +5,7 @@
 #include <span>
 #include <variant>
 
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "base/text/json_string.hpp"
 #include "base/text/visible.hpp"
@@ -26,9 +27,8 @@ std::span<const sluice_option* const> options_of(const sluice_handler& handler) 
 
 const sluice_option* declared(const sluice_handler& handler, std::string_view name) {
   const auto options = options_of(handler);
-  const auto found =
-      std::find_if(options.begin(), options.end(), [name](const sluice_option* one) { return one->name == name; });
-  return found == options.end() ? nullptr : *found;
+  const auto* const found = find_where(options, [name](const sluice_option* one) { return one->name == name; });
+  return found == nullptr ? nullptr : *found;
 }
 
 /// Its host file, where there is one or it is needed: with --plugin a command does without.
@@ -66,14 +66,7 @@ bool draws_from(const JobConfig& job, const std::string& queue) {
   return std::find(names.begin(), names.end(), queue) != names.end();
 }
 
-std::vector<std::string> names_of(const std::vector<const JobConfig*>& jobs) {
-  std::vector<std::string> names;
-  names.reserve(jobs.size());
-  for (const JobConfig* job : jobs) {
-    names.push_back(job->name);
-  }
-  return names;
-}
+std::vector<std::string> names_of(const std::vector<const JobConfig*>& jobs) { return mapped(jobs, &JobConfig::name); }
 
 /// Leaves those that are so, where any is.
 template <typename Predicate>
@@ -86,11 +79,7 @@ void prefer(std::vector<const JobConfig*>& jobs, Predicate is_so) {
 /// The job whose options and policy count; null: none uses the handler, or none works on the queue.
 OrExit<const JobConfig*> job_for(const std::vector<JobConfig>& jobs, const Arguments& arguments,
                                  const HandlerWish& wish) {
-  std::vector<const JobConfig*> all;
-  all.reserve(jobs.size());
-  for (const JobConfig& job : jobs) {
-    all.push_back(&job);
-  }
+  std::vector<const JobConfig*> all = mapped(jobs, [](const JobConfig& job) { return &job; });
   const std::string named = arguments.get("job");
   if (!named.empty() && !is_job_file(named)) {
     const auto names = names_of(all);
@@ -176,9 +165,8 @@ OrExit<void> apply_options(const Arguments& arguments, const sluice_handler& han
 /// What gives a handler's options besides --option: the first of the usual job files that names it, where there is one.
 std::string job_that_says(const sluice_handler& handler) {
   const auto jobs = config::load_job_files({}, config::process_environment()).jobs;
-  const auto found =
-      std::find_if(jobs.begin(), jobs.end(), [&](const JobConfig& job) { return job.handler == handler.name; });
-  return ", or --job " + (found == jobs.end() ? "FILE with a job file that says it" : found->file);
+  const JobConfig* const found = find_where(jobs, [&](const JobConfig& job) { return job.handler == handler.name; });
+  return ", or --job " + (found == nullptr ? "FILE with a job file that says it" : found->file);
 }
 
 /// Exit 64 naming each option that the handler requires and the job lacks, with its help. `made`: it has no file.
@@ -282,10 +270,8 @@ OrExit<std::unique_ptr<HandlerChoice>> choose_handler(const Arguments& arguments
     config.plugin.reset();
     leave_out_arounds(config, choice->registry, console);
   }
-  const auto handler = config.plugin ? choice->registry.handler(name, *config.plugin) : choice->registry.handler(name);
-  if (!handler) {
-    return Exit(kExitConfiguration, handler.error().message());
-  }
+  SLUICE_TRY(handler, or_exit(kExitConfiguration, config.plugin ? choice->registry.handler(name, *config.plugin)
+                                                                : choice->registry.handler(name)));
   SLUICE_PASS_ON(apply_options(arguments, **handler, config));
   SLUICE_PASS_ON(check_required(**handler, config, *job == nullptr));
   auto planned = runtime::plan_jobs({config}, choice->registry);

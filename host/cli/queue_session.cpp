@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <variant>
 
+#include "base/ranges.hpp"
 #include "base/shell_word.hpp"
 #include "base/text/joined.hpp"
 #include "config/syntax.hpp"
@@ -44,14 +45,18 @@ bool names_host_file(const Arguments& arguments) {
 
 /// The host file that lies at a default place.
 std::optional<std::string> default_host_file() {
-  const auto* const found = std::find_if(kDefaultPlaces.begin(), kDefaultPlaces.end(), exists);
-  return found == kDefaultPlaces.end() ? std::nullopt : std::optional<std::string>(*found);
+  const auto* const found = find_where(kDefaultPlaces, exists);
+  return found == nullptr ? std::nullopt : std::optional<std::string>(*found);
+}
+
+/// The first option of this command line that says where a table is; null: there is none.
+const char* const* first_override(const Arguments& arguments) {
+  return find_where(kOverrides, [&arguments](const char* option) { return arguments.has(option); });
 }
 
 /// Whether the command says that it is about a table in DynamoDB, without a host file.
 bool means_dynamodb(const Arguments& arguments) {
-  return arguments.has("table") || std::any_of(kOverrides.begin(), kOverrides.end(),
-                                               [&arguments](const char* option) { return arguments.has(option); });
+  return arguments.has("table") || first_override(arguments) != nullptr;
 }
 
 /// Whether a command of DynamoMQ's tool is about a table whatever a host file says.
@@ -100,9 +105,8 @@ OrExit<void> check_table_name(const std::string& name) {
 
 /// What the command line says otherwise than the host file.
 OrExit<void> apply_overrides(const Arguments& arguments, const std::string& name, config::HostConfig& host) {
-  const auto* const first = std::find_if(kOverrides.begin(), kOverrides.end(),
-                                         [&arguments](const char* option) { return arguments.has(option); });
-  if (first == kOverrides.end()) {
+  const auto* const first = first_override(arguments);
+  if (first == nullptr) {
     return {};
   }
   const config::QueueConfig queue = host.queue(name);
@@ -164,18 +168,12 @@ OrExit<void> check_job_files(const config::HostConfig& host) {
 }
 
 Exit configuration_exit(const std::vector<config::ConfigError>& errors, int code) {
-  std::vector<std::string> lines;
-  lines.reserve(errors.size());
-  for (const auto& error : errors) {
-    lines.push_back(error.text());
-  }
-  return {code, std::move(lines)};
+  return {code, mapped(errors, &config::ConfigError::text)};
 }
 
 std::vector<std::string> known_queues(const config::HostConfig& host, const std::string& job) {
   const auto jobs = config::load_job_files(host, config::process_environment()).jobs;
-  const auto named = std::find_if(jobs.begin(), jobs.end(), [&job](const auto& one) { return one.name == job; });
-  if (named != jobs.end()) {
+  if (const auto* const named = find_where(jobs, [&job](const auto& one) { return one.name == job; })) {
     return work::queue_names(*named);
   }
   const auto names = config::queue_names(host, jobs);
@@ -189,10 +187,8 @@ OrExit<bool> names_queue(const Arguments& line, bool may_be_own) {
     return false;  // whoever opens the queue says so
   }
   static_cast<void>(apply_overrides(line, word, *host));
-  const SystemClock clock;
-  SeededRandom random;
-  runtime::HostQueues queues(*host, clock, random, nullptr);
-  const auto known = check_known(queues, word, Deadline::after(clock, std::chrono::seconds(5)),
+  OpenQueues open(*host);
+  const auto known = check_known(open.queues, word, Deadline::after(open.clock, std::chrono::seconds(5)),
                                  "the first word names the queue where files know other than one; `sluice queues` "
                                  "lists them");
   if (!known.has_error()) {
@@ -336,8 +332,9 @@ OrExit<QueueSession> QueueSession::open(const Arguments& arguments, Queue queue,
     if (queue != Queue::unchecked && !arguments.has("create")) {
       SLUICE_PASS_ON(check_known(session.queues(), session.queue(), session.deadline()));
     }
-    SLUICE_TRY(oper, session.opened(operate::AuditedOperator::open(session.queues(), session.queue(), this_operator(),
-                                                                   session.random())));
+    SLUICE_TRY(oper, or_end(operate::AuditedOperator::open(session.queues(), session.queue(), this_operator(),
+                                                           session.random()),
+                            unopened));
     session.operator_ = std::move(*oper);
     SLUICE_PASS_ON(session.check_plain_id(arguments));
   }

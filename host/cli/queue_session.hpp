@@ -115,6 +115,18 @@ class QueuePlace {
   bool names_table_ = false;
 };
 
+/// The queues of a host file, which outlives it, with what they stand on. It does not move.
+struct OpenQueues {
+  explicit OpenQueues(const config::HostConfig& host, runtime::HostQueues::Report report = {})
+      : queues(host, clock, random, nullptr, std::move(report)) {}
+  /// For one request of a command: half a minute from now.
+  Deadline deadline() const { return Deadline::after(clock, std::chrono::seconds(30)); }
+
+  SystemClock clock;
+  SeededRandom random;
+  runtime::HostQueues queues;
+};
+
 /// What tells the store, or outbox, that a queue lies in from all others of its host file.
 const void* store_identity(const config::HostConfig& host, const std::string& queue);
 /// A warning where a deed could not be finished in the audit.
@@ -133,7 +145,7 @@ class QueueSession {
                                    HostFiles files = HostFiles::anywhere);
 
   /// Every queue of the host file.
-  runtime::HostQueues& queues() { return parts_->queues; }
+  runtime::HostQueues& queues() { return parts_->open.queues; }
   /// The names of all queues: those that files name, and those that messages have made in the stores. Why a store
   /// cannot be asked goes to `failures`.
   std::vector<std::string> all_queues(std::vector<std::string>& failures);
@@ -145,22 +157,21 @@ class QueueSession {
   void finish_deed(const operate::DeedCount& count, const std::string& stopped_by = {});
   /// Tells people what a store has to say while a command uses it.
   static void warn(const std::string& line);
-  OrExit<std::unique_ptr<queue::Sender>> open_sender() { return opened(queues().open_sender(queue())); }
+  OrExit<std::unique_ptr<queue::Sender>> open_sender() { return or_end(queues().open_sender(queue()), unopened); }
   OrExit<std::unique_ptr<queue::Source>> open_source(queue::Half half) {
-    return opened(queues().open_source({queue(), half}));
+    return or_end(queues().open_source({queue(), half}), unopened);
   }
 
   /// What the command has spent at DynamoDB; nothing elsewhere.
-  std::optional<cost::Spent> cost() const { return parts_->queues.cost(); }
+  std::optional<cost::Spent> cost() const { return parts_->open.queues.cost(); }
   const QueuePlace& place() const { return parts_->place; }
   /// The host file's content, or what stands for it without one.
   const config::HostConfig& host() const { return place().host(); }
   /// The queue's name; empty when it was optional and is not named.
   const std::string& queue() const { return place().queue(); }
-  const Clock& clock() const { return parts_->clock; }
-  Random& random() { return parts_->random; }
-  /// For one request of a command: half a minute from now.
-  Deadline deadline() const { return Deadline::after(clock(), std::chrono::seconds(30)); }
+  const Clock& clock() const { return parts_->open.clock; }
+  Random& random() { return parts_->open.random; }
+  Deadline deadline() const { return parts_->open.deadline(); }
 
   /// What is wrong with the session's queue, and the command that mends it.
   std::string explained(const Error& error) const { return place().explained(error, queue()); }
@@ -175,26 +186,20 @@ class QueueSession {
   }
   template <typename T>
   OrExit<T> checked(Result<T> answer, const std::string& about) const {
-    return answer ? OrExit<T>(std::move(*answer)) : OrExit<T>(Exit::failure(place().explained(answer.error(), about)));
+    return or_end(std::move(answer),
+                  [&](const Error& error) { return Exit::failure(place().explained(error, about)); });
   }
 
  private:
-  /// What refers to each other; it must not move.
   struct Parts {
-    explicit Parts(QueuePlace where) : place(std::move(where)), queues(place.host(), clock, random, nullptr, warn) {}
+    explicit Parts(QueuePlace where) : place(std::move(where)), open(place.host(), warn) {}
 
-    SystemClock clock;
-    SeededRandom random;
     const QueuePlace place;
-    runtime::HostQueues queues;
+    OpenQueues open;
   };
 
   explicit QueueSession(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
   OrExit<void> check_plain_id(const Arguments& arguments);
-  template <typename T>
-  OrExit<T> opened(Result<T> role) const {
-    return role ? OrExit<T>(std::move(*role)) : OrExit<T>(unopened(role.error()));
-  }
 
   std::unique_ptr<Parts> parts_;
   std::unique_ptr<operate::AuditedOperator> operator_;

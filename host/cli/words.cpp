@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "base/text/lower_case.hpp"
 #include "base/text/visible.hpp"
 
@@ -93,8 +94,8 @@ std::string_view option_name(std::string_view word) {
 }
 
 bool queue_stands_first(const std::vector<Flag>& flags) {
-  const auto own = std::find_if(flags.begin(), flags.end(), [](const Flag& flag) { return flag.alone; });
-  return own != flags.end() && (own->name == "id" || own->name == "key");
+  const Flag* const own = find_where(flags, [](const Flag& flag) { return flag.alone; });
+  return own != nullptr && (own->name == "id" || own->name == "key");
 }
 
 }  // namespace sluice::cli

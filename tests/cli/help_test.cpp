@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -100,6 +101,21 @@ TEST(HelpText, OfEachCommandFitsIntoATerminal) {
 TEST(HelpText, IsShownWhateverElseIsWrong) {
   EXPECT_EQ(run_binary({"get", "--help", "--queue", "x"}, {}).exit_code, 0);
   EXPECT_EQ(run_binary({"run", "--config", "/nowhere", "--help"}, {}).exit_code, 0);
+}
+
+TEST(HelpText, OfTheManualHasEachHeadingOnceAsThatOfTheTerminalHas) {
+  const HostFolder folder;
+  EXPECT_EQ(run_binary({"__share", folder.path()}, {}).exit_code, 0);
+  std::ifstream page(folder.path() + "/man/man1/sluice.1");
+  std::vector<std::string> headings;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with(".SS ")) {
+      headings.push_back(line.substr(5, line.size() - 6) + ":");
+    }
+  }
+  std::vector<std::string> shown = run_binary({"help"}, {}).out_lines();
+  std::erase_if(shown, [](const std::string& line) { return line.ends_with(" codes:") || !line.ends_with(':'); });
+  EXPECT_THAT(headings, testing::ElementsAreArray(shown));
 }
 
 TEST(Version, SaysWhatRuns) {

@@ -185,7 +185,6 @@ Exit run_dynamomq_shell(const Arguments& arguments, Console& console) {
 Command shell_command() {
   return {
       .name = "shell",
-      .group = "Queues",
       .summary = "Type commands one after the other, with history and completion",
       .usage = "[QUEUE] [OPTION]...",
       .description =

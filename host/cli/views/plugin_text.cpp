@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "base/text/visible.hpp"
 #include "host/plugin/thrown_by.hpp"
 #include "sluice/around.h"
@@ -27,9 +28,8 @@ std::string_view type_name(sluice_option_type type) {
                                                                                    {SLUICE_OPTION_DURATION, "duration"},
                                                                                    {SLUICE_OPTION_LIST, "list"},
                                                                                    {SLUICE_OPTION_MAP, "map"}}};
-  const auto* const found =
-      std::find_if(kNames.begin(), kNames.end(), [type](const auto& known) { return known.first == type; });
-  return found == kNames.end() ? "unknown" : found->second;
+  const auto* const found = find_where(kNames, [type](const auto& known) { return known.first == type; });
+  return found == nullptr ? "unknown" : found->second;
 }
 
 bool is_required(const sluice_option& option) { return (option.flags & SLUICE_OPTION_REQUIRED) != 0; }

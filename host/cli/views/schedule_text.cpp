@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "base/ranges.hpp"
+#include "base/text/joined.hpp"
 #include "base/timestamp.hpp"
 #include "config/schedule_times.hpp"
 #include "host/cli/views/output.hpp"
@@ -96,12 +98,8 @@ std::vector<std::string> schedule_lines(const config::JobConfig& job, WallTime n
       line += standing_text(standing_of(*times, queue_of(job, schedule), schedule.name, now, *told), *times,
                             schedule.catch_up);
     }
-    line += "; next ";
-    const char* separator = "";
-    for (const Time time : times ? next_times(*times, now) : std::vector<Time>()) {
-      line += separator + times->text(time);
-      separator = ", ";
-    }
+    const auto next = times ? next_times(*times, now) : std::vector<Time>();
+    line += "; next " + sluice::joined(mapped(next, [&times](Time time) { return times->text(time); }));
     lines.push_back(std::move(line));
     if (const auto* const other = told != nullptr ? told_otherwise(job, schedule, *told) : nullptr) {
       lines.push_back("  schedule " + schedule.name + " is not the same everywhere: on host " + other->host + " " +

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "base/text/visible.hpp"
 #include "base/timestamp.hpp"
 #include "host/cli/views/output.hpp"
@@ -114,10 +115,10 @@ void describe(const SlowJob& job, operate::Fields& fields) {
 std::vector<SlowJob> slow_jobs(const TopModel& model, const std::vector<operate::HandlerAtWork>& running) {
   std::vector<SlowJob> jobs;
   for (JobSummary& summary : model.slowest_jobs()) {
-    const auto longest = std::find_if(running.begin(), running.end(), [&summary](const auto& at_work) {
+    const auto* const longest = find_where(running, [&summary](const auto& at_work) {
       return at_work.handler.job == summary.name && fleet::draws_from(summary.queue, at_work.handler.queue);
     });
-    jobs.push_back({std::move(summary), longest == running.end() ? nullptr : &*longest});
+    jobs.push_back({std::move(summary), longest});
   }
   return jobs;
 }
