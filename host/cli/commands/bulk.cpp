@@ -243,15 +243,13 @@ class Drive {
   Drive(BulkWords words, const operate::BulkPlan& plan, bool lists, Expected expected, QueueSession& session,
         Console& console)
       : words_(words),
-        dry_run_(plan.dry_run),
+        plan_(plan),
         lists_(lists),
-        resumes_(!plan.cursor.empty()),
-        half_(plan.ids.empty() || plan.half == queue::Half::dlq ? std::optional(plan.half) : std::nullopt),
         session_(session),
         console_(console),
         run_(session.oper(), session.clock(), plan),
         progress_(session.clock().steady_now(), expected),
-        ids_(dry_run_ ? "matches" : "successes", console) {}
+        ids_(plan.dry_run ? "matches" : "successes", console) {}
 
   Exit run() {
     Exit end = drive();
@@ -345,15 +343,15 @@ class Drive {
     if (run_.count().seen > 0) {
       return Exit::failure(session_.explained(error) + "; " + summary() + " before it; " + how_to_go_on());
     }
-    const bool wrong_cursor = error.code() == ErrorCode::invalid && resumes_;
+    const bool wrong_cursor = error.code() == ErrorCode::invalid && !plan_.cursor.empty();
     return wrong_cursor ? Exit::usage("--resume: " + error.message()) : session_.failure(error);
   }
 
   /// "12 removed, 3 skipped, 1 failed".
   std::string summary() const {
     const operate::BulkCount& count = run_.count();
-    std::string text = (dry_run_ ? "would " + std::string(words_.verb) + " " : std::string()) +
-                       std::to_string(count.done) + (dry_run_ ? std::string() : " " + std::string(words_.done));
+    std::string text = plan_.dry_run ? "would " + std::string(words_.verb) + " " + std::to_string(count.done)
+                                     : std::to_string(count.done) + " " + std::string(words_.done);
     text += ", " + std::to_string(count.skipped) + " skipped";
     return count.failed > 0 ? text + ", " + std::to_string(count.failed) + " failed" : text;
   }
@@ -364,9 +362,9 @@ class Drive {
   }
 
   void finish_text() const {
-    const bool more = !lists_ && (shown_failures_ > kShownFailures || (dry_run_ && run_.count().done > 0));
+    const bool more = !lists_ && (shown_failures_ > kShownFailures || (plan_.dry_run && run_.count().done > 0));
     console_.out(summary() + (more ? "; --ids lists them" : "") + "\n");
-    if (const auto spent = session_.cost(); dry_run_ && spent) {
+    if (const auto spent = session_.cost(); plan_.dry_run && spent) {
       const cost::Spent would = with_planned(*spent, run_.planned_cost());
       console_.out("cost: " + fixed_decimal(would.requests, 0) + " requests, " + fixed_decimal(would.read_units, 1) +
                    " read units, " + fixed_decimal(would.write_units, 1) + " write units; this look has cost " +
@@ -383,12 +381,14 @@ class Drive {
       });
     };
     const operate::BulkCount& count = run_.count();
-    ids_.finish(member_if(!dry_run_, "failures", reasons(failures_)), "queue", session_.queue(), "queue_type",
-                half_ ? std::optional(queue::to_string(*half_)) : std::nullopt, member_if(dry_run_, "dry_run", true),
-                dry_run_ ? "matched" : key_of(words_.done), count.done, "skipped", count.skipped,
-                member_if(!skipped_.empty(), "skips", reasons(skipped_)), member_if(!dry_run_, "failed", count.failed),
+    const bool dry = plan_.dry_run;
+    const bool of_one_half = plan_.ids.empty() || plan_.half == queue::Half::dlq;  // those that are named lie in either
+    ids_.finish(member_if(!dry, "failures", reasons(failures_)), "queue", session_.queue(), "queue_type",
+                or_null(of_one_half, queue::to_string(plan_.half)), member_if(dry, "dry_run", true),
+                dry ? "matched" : key_of(words_.done), count.done, "skipped", count.skipped,
+                member_if(!skipped_.empty(), "skips", reasons(skipped_)), member_if(!dry, "failed", count.failed),
                 member_if(!run_.complete() && !run_.resume_token().empty(), "resume", run_.resume_token()),
-                member_if(dry_run_, "cost", [this](JsonWriter& json) { write_cost(json); }));
+                member_if(dry, "cost", [this](JsonWriter& json) { write_cost(json); }));
   }
 
   void write_cost(JsonWriter& json) const {
@@ -403,10 +403,8 @@ class Drive {
   }
 
   const BulkWords words_;
-  const bool dry_run_;
+  const operate::BulkPlan& plan_;
   const bool lists_;
-  const bool resumes_;
-  const std::optional<queue::Half> half_;  ///< nothing: messages that are named lie in either
   QueueSession& session_;
   Console& console_;
   operate::BulkRun run_;
@@ -451,8 +449,7 @@ Exit show_changed(QueueSession& session, const BulkOrder& order, const operate::
   if (console.shows_text()) {
     console.out("\n");
   }
-  show_message(*changed, session.clock().wall_now(), console);
-  return Exit::ok();
+  return show_message(*changed, session.clock().wall_now(), console);
 }
 
 /// Changes the one message that was named, and says what became of it.
@@ -575,7 +572,6 @@ std::vector<Command> bulk_commands() {
   return {
       {
           .name = "purge",
-          .group = "Queues",
           .summary = "Remove every message of a queue",
           .usage = "[QUEUE] [ID... | FILTER] [--dlq] [--yes] [OPTION]...",
           .description =

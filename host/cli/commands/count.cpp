@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
@@ -142,12 +143,9 @@ void describe(const CountedQueue& counted, operate::Fields& fields) {
 }
 
 std::vector<CountedQueue> counted_queues(const Look& seen, const Paces* paces) {
-  std::vector<CountedQueue> all;
-  all.reserve(seen.reports.size());
-  for (const QueueReport& report : seen.reports) {
-    all.push_back({report, seen, paces == nullptr ? nullptr : &paces->at(report.queue)});
-  }
-  return all;
+  return mapped(seen.reports, [&](const QueueReport& report) {
+    return CountedQueue{report, seen, paces == nullptr ? nullptr : &paces->at(report.queue)};
+  });
 }
 
 std::string as_json(const Look& seen, JsonWriter::Layout layout, const Paces* paces = nullptr) {
@@ -302,17 +300,17 @@ Exit dlq(const Arguments& arguments, Console& console) {
   SLUICE_TRY(report, read_report(*session, session->queue(), Halves::dlq, true));
   if (console.shows_text()) {
     const std::string errors = error_table(report->dlq, session->clock().wall_now(), console.screen());
-    console.out(counted(report->dlq.counts.total(), "message") + " in the dead-letter half of queue " + report->queue +
-                "\n" + read_units_text({*report}) + (errors.empty() ? "" : "\n" + errors));
-    return Exit::ok();
+    return print(counted(report->dlq.counts.total(), "message") + " in the dead-letter half of queue " + report->queue +
+                     "\n" + read_units_text({*report}) + (errors.empty() ? "" : "\n" + errors),
+                 console);
   }
-  console.out(json_line([&report](JsonWriter& json) {
-    write_dlq_stats(json, report->dlq);
-    json.member("queue", report->queue);
-    write_errors(json, "dlq_errors", report->dlq);
-    write_read_units(json, *report);
-  }));
-  return Exit::ok();
+  return print(json_line([&report](JsonWriter& json) {
+                 write_dlq_stats(json, report->dlq);
+                 json.member("queue", report->queue);
+                 write_errors(json, "dlq_errors", report->dlq);
+                 write_read_units(json, *report);
+               }),
+               console);
 }
 
 /// A queue that somebody knows.

@@ -13,7 +13,7 @@
 #include <filesystem>
 
 #include "base/bell.hpp"
-#include "base/signal_block.hpp"
+#include "base/ranges.hpp"
 #include "base/temporary_folder.hpp"
 #include "base/text/json_string.hpp"
 #include "base/text/visible.hpp"
@@ -72,7 +72,6 @@ class BuildWatch {
   BuildWatch& operator=(const BuildWatch&) = delete;
 
   Result<void> start() {
-    const SignalBlock block;
     return thread_.start([this](const std::stop_token& stop) { watch(stop); });
   }
 
@@ -179,7 +178,6 @@ class MessageFeed {
   MessageFeed& operator=(const MessageFeed&) = delete;
 
   Result<void> start() {
-    const SignalBlock block;
     return thread_.start([this](const std::stop_token& stop) { run(stop); });
   }
   /// Some message has ended.
@@ -299,9 +297,9 @@ class MessageFeed {
 
 /// Nothing: the line has none of that name.
 std::optional<std::string_view> field_of(const observe::LogLine& line, std::string_view name) {
-  const auto found = std::find_if(line.fields.begin(), line.fields.end(),
-                                  [name](const observe::LogField& field) { return field.name() == name; });
-  return found == line.fields.end() ? std::nullopt : std::optional(found->value());
+  const auto* const found =
+      find_where(line.fields, [name](const observe::LogField& field) { return field.name() == name; });
+  return found == nullptr ? std::nullopt : std::optional(found->value());
 }
 
 /// The author's side of a host: sends it messages, has it take up each build, and shows what comes of both.

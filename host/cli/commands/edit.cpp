@@ -52,17 +52,11 @@ using Edits = std::vector<queue::ContentEdit>;
 OrExit<Edits> parse_edits(const Arguments& arguments) {
   Edits edits;
   for (const std::string& text : arguments.all("set")) {
-    auto edit = operate::parse_assignment(text);
-    if (!edit) {
-      return Exit::usage("--set " + edit.error().message());
-    }
+    SLUICE_TRY(edit, or_usage(operate::parse_assignment(text), "--set "));
     edits.push_back(std::move(*edit));
   }
   for (const std::string& text : arguments.all("unset")) {
-    auto path = operate::parse_edit_path(text);
-    if (!path) {
-      return Exit::usage("--unset " + path.error().message());
-    }
+    SLUICE_TRY(path, or_usage(operate::parse_edit_path(text), "--unset "));
     edits.push_back({.path = std::move(*path), .json = std::nullopt});
   }
   return edits;
@@ -107,8 +101,7 @@ Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Con
                               : Result<queue::StoredMessage>(edits.error());
     if (edited) {
       is_edited = true;
-      show_message(*edited, session.clock().wall_now(), console);
-      return Exit::ok();
+      return show_message(*edited, session.clock().wall_now(), console);
     }
     if (edited.error().code() != ErrorCode::invalid) {
       return keep(session.explained(edited.error()));

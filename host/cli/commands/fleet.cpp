@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
@@ -89,9 +90,9 @@ Exit jobs(const Arguments& arguments, Console& console) {
   static const config::JobConfig kNone;  // of a job that hosts alone know
   std::vector<ShownJob> found;
   for (const operate::JobSummary& summary : summaries) {
-    const auto file = std::find_if(session->jobs().begin(), session->jobs().end(),
-                                   [&summary](const config::JobConfig& job) { return job.name == summary.name; });
-    found.push_back({summary, file == session->jobs().end() ? kNone : *file, told});
+    const auto* const file =
+        find_where(session->jobs(), [&summary](const config::JobConfig& job) { return job.name == summary.name; });
+    found.push_back({summary, file == nullptr ? kNone : *file, told});
   }
   const WallTime now = session->clock().wall_now();
   show_all(found, now, job_columns(), "no job is known: neither do files here have one, nor does a host run one",

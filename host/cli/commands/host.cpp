@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ranges.hpp"
+#include "base/text/joined.hpp"
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
 #include "base/timestamp.hpp"
@@ -59,11 +61,8 @@ std::array<std::pair<const char*, std::uint64_t>, 6> counts_of(const isolation::
 }
 
 std::string counts_text(const isolation::LedgerSettlement& settlement) {
-  std::string text;
-  for (const auto& [name, count] : counts_of(settlement)) {
-    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + name;
-  }
-  return text;
+  return sluice::joined(mapped(
+      counts_of(settlement), [](const auto& counted) { return std::to_string(counted.second) + " " + counted.first; }));
 }
 
 void print_text(const LedgerContents& ledger, Console& console) {
@@ -170,8 +169,7 @@ Exit crashes(const Arguments& arguments, Console& console) {
   const isolation::LedgerFolder folder(runtime::ledger_folder(*host));
   const std::vector<LedgerContents> found = read_crashes(folder, console);
   if (console.shows_json()) {
-    console.out(json_text(array_of(found, write_ledger)));
-    return Exit::ok();
+    return print(json_text(array_of(found, write_ledger)), console);
   }
   for (const LedgerContents& ledger : found) {
     print_text(ledger, console);
@@ -196,11 +194,10 @@ Exit health(const Arguments& arguments, Console& console) {
 
 Exit version(const Arguments& /*arguments*/, Console& console) {
   const auto build = observe::build_info();
-  console.out(console.shows_text() ? "sluice " + build.version + " (plugin ABI " + build.abi + ", " + build.compiler +
-                                         ", " + build.build_type + ")\n"
-                                   : json_line("version", build.version, "abi", build.abi, "compiler", build.compiler,
-                                               "build_type", build.build_type));
-  return Exit::ok();
+  return show_result(
+      console,
+      "sluice " + build.version + " (plugin ABI " + build.abi + ", " + build.compiler + ", " + build.build_type + ")\n",
+      "version", build.version, "abi", build.abi, "compiler", build.compiler, "build_type", build.build_type);
 }
 
 }  // namespace

@@ -14,15 +14,8 @@ namespace {
 
 constexpr std::size_t kPageSize = 250;
 
-struct Opened {
-  QueueSession session;
-  std::unique_ptr<queue::IdempotencyKeys> keys;
-};
-
-OrExit<Opened> open(const Arguments& arguments) {
-  SLUICE_TRY(session, QueueSession::open(arguments));
-  SLUICE_TRY(keys, session->checked(session->queues().open_keys(session->queue())));
-  return Opened{std::move(*session), std::move(*keys)};
+OrExit<std::unique_ptr<queue::IdempotencyKeys>> open_keys(QueueSession& session) {
+  return session.checked(session.queues().open_keys(session.queue()));
 }
 
 /// As it is shown.
@@ -56,14 +49,14 @@ void describe(const ShownKey& shown, operate::Fields& fields) {
 /// Page by page, for nobody has all of them at any moment.
 Exit list_keys(const Arguments& arguments, Console& console) {
   SLUICE_TRY(limit, arguments.count("limit", 100, 1'000'000));
-  SLUICE_TRY(opened, open(arguments));
+  SLUICE_TRY(session, QueueSession::open(arguments));
+  SLUICE_TRY(keys, open_keys(*session));
   RecordStream shown_keys("keys", {"JOB", "KEY", "STATE", "MESSAGE", "UNTIL"}, console);
   std::string cursor;
   std::size_t shown = 0;
   do {
     const std::size_t most = std::min(kPageSize, *limit - shown);
-    SLUICE_TRY(page, opened->session.checked(
-                         opened->keys->list(arguments.get("job"), most, cursor, opened->session.deadline())));
+    SLUICE_TRY(page, session->checked((*keys)->list(arguments.get("job"), most, cursor, session->deadline())));
     for (const queue::StoredKey& key : page->keys) {
       shown_keys.add(ShownKey{key}, key.until);
     }
@@ -73,7 +66,7 @@ Exit list_keys(const Arguments& arguments, Console& console) {
   } while (!cursor.empty() && shown < *limit && console.writable());
   shown_keys.finish("more", !cursor.empty());
   if (console.shows_text() && shown == 0) {
-    console.note("no idempotency keys in queue " + opened->session.queue());
+    console.note("no idempotency keys in queue " + session->queue());
   } else if (!cursor.empty()) {
     console.note("there are more; raise --limit");
   }
@@ -93,22 +86,23 @@ OrExit<std::string> the_key(const Arguments& arguments) {
   return work::kept_key(std::move(key));
 }
 
-Exit no_such_key(const Opened& opened, const Arguments& arguments) {
-  return Exit::failure("job " + arguments.get("job") + " on queue " + opened.session.queue() +
-                       " has no such key; `sluice keys list --queue " + opened.session.queue() + "` shows them");
+Exit no_such_key(const QueueSession& session, const Arguments& arguments) {
+  return Exit::failure("job " + arguments.get("job") + " on queue " + session.queue() +
+                       " has no such key; `sluice keys list --queue " + session.queue() + "` shows them");
 }
 
 Exit show_key(const Arguments& arguments, Console& console) {
   SLUICE_TRY(key, the_key(arguments));
-  SLUICE_TRY(opened, open(arguments));
-  SLUICE_TRY(found, opened->session.checked(opened->keys->get(arguments.get("job"), *key, opened->session.deadline())));
+  SLUICE_TRY(session, QueueSession::open(arguments));
+  SLUICE_TRY(keys, open_keys(*session));
+  SLUICE_TRY(found, session->checked((*keys)->get(arguments.get("job"), *key, session->deadline())));
   if (!found->has_value()) {
-    return no_such_key(*opened, arguments);
+    return no_such_key(*session, arguments);
   }
   const ShownKey shown{**found};
-  console.out(console.shows_json() ? json_of(shown, (*found)->until)
-                                   : facts_of(operate::row_of(shown, (*found)->until), console.output_has_colour()));
-  return Exit::ok();
+  return print(console.shows_json() ? json_of(shown, (*found)->until)
+                                    : facts_of(operate::row_of(shown, (*found)->until), console.output_has_colour()),
+               console);
 }
 
 Exit forget_key(const Arguments& arguments, Console& console) {
@@ -116,19 +110,18 @@ Exit forget_key(const Arguments& arguments, Console& console) {
   if (!arguments.has("yes") && !console.interactive()) {
     return Exit::usage("forgetting a key lets a duplicate run; say --yes, as there is no terminal to ask on");
   }
-  SLUICE_TRY(opened, open(arguments));
+  SLUICE_TRY(session, QueueSession::open(arguments));
+  SLUICE_TRY(keys, open_keys(*session));
   if (!arguments.has("yes") &&
       !console.confirm("Forget this key, so that a message with it runs again whatever was done with it?")) {
     console.note("nothing was changed");
     return Exit::ok();
   }
-  SLUICE_TRY(forgotten,
-             opened->session.checked(opened->keys->forget(arguments.get("job"), *key, opened->session.deadline())));
+  SLUICE_TRY(forgotten, session->checked((*keys)->forget(arguments.get("job"), *key, session->deadline())));
   if (!*forgotten) {
-    return no_such_key(*opened, arguments);
+    return no_such_key(*session, arguments);
   }
-  console.out(console.shows_json() ? json_line("forgotten", true) : "forgotten\n");
-  return Exit::ok();
+  return show_result(console, "forgotten\n", "forgotten", true);
 }
 
 constexpr Flag kJobFlag{.name = "job", .value = "JOB", .help = "the job whose key it is", .required = true};

@@ -223,16 +223,15 @@ Exit get(const Arguments& arguments, Console& console) {
     owner.reset();  // hosts own dead letters only where a job takes them
   }
   if (message->state(now) != queue::MessageState::in_flight && !is_overdue(*message, now) && !owner) {
-    show_message(*message, now, console);
-    return Exit::ok();
+    return show_message(*message, now, console);
   }
   const bool asks_hosts = console.shows_text() && console.output_is_terminal();
   MessageAtHosts shown{*message, std::move(owner)};
   find_holder(shown, session->queue(), arguments, asks_hosts);
-  console.out(console.shows_text()
-                  ? message_text(operate::row_of(shown, now), message->message, console.output_has_colour())
-                  : json_of(shown, now));
-  return Exit::ok();
+  return print(console.shows_text()
+                   ? message_text(operate::row_of(shown, now), message->message, console.output_has_colour())
+                   : json_of(shown, now),
+               console);
 }
 
 /// What a claim itself tells, for a message that was taken away before it could be read.
@@ -304,8 +303,7 @@ Exit receive(const Arguments& arguments, Console& console) {
   const queue::Delivery& claim = claimed->deliveries.front();
   const auto stored = session->oper().get(claim.message.id, session->deadline());
   const WallTime now = session->clock().wall_now();
-  show_message(stored.has_value() ? *stored : from_claim(claim, half), now, console);
-  return Exit::ok();
+  return show_message(stored.has_value() ? *stored : from_claim(claim, half), now, console);
 }
 
 }  // namespace
@@ -351,7 +349,6 @@ std::vector<Command> look_commands() {
       },
       {
           .name = "get",
-          .group = "Messages",
           .summary = "Show one message, wherever it lies in its queue",
           .usage = "[QUEUE] ID [OPTION]...",
           .description =

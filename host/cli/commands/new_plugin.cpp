@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/ranges.hpp"
 #include "base/shell_word.hpp"
 #include "base/text/lower_case.hpp"
 #include "base/text/utf8.hpp"
@@ -110,9 +111,8 @@ std::string filled_in(std::string_view piece, const std::string& plugin) {
 }
 
 std::vector<std::string_view> wanted_parts(const Arguments& arguments) {
-  const auto* const found = std::find_if(kKinds.begin() + 1, kKinds.end(),
-                                         [&arguments](const Kind& kind) { return arguments.has(kind.flag); });
-  const Kind& wanted = found == kKinds.end() ? kKinds.front() : *found;
+  const Kind* const found = find_where(kKinds, [&arguments](const Kind& kind) { return arguments.has(kind.flag); });
+  const Kind& wanted = found == nullptr ? kKinds.front() : *found;
   std::vector<std::string_view> parts{"all"};
   parts.insert(parts.end(), wanted.parts.begin(), wanted.parts.end());
   if (arguments.has("ci")) {
@@ -166,11 +166,8 @@ Exit new_plugin(const Arguments& arguments, Console& console) {
     }
   }
   std::sort(files.begin(), files.end());
-  console.out(console.shows_text()
-                  ? next_steps(*name, folder.string(), files.size())
-                  : json_line("plugin", *name, "folder", folder.string(), "files",
-                              array_of(files, [](JsonWriter& json, const std::string& file) { json.value(file); })));
-  return Exit::ok();
+  return show_result(console, next_steps(*name, folder.string(), files.size()), "plugin", *name, "folder",
+                     folder.string(), "files", files);
 }
 
 }  // namespace

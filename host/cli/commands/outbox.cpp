@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
 #include "base/random.hpp"
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "base/text/visible.hpp"
 #include "config/syntax.hpp"
@@ -48,8 +49,7 @@ struct ChosenOutbox {
   /// A database's answer; exit 1 where it has none.
   template <typename T>
   OrExit<T> checked(Result<T> answer) const {
-    return answer ? OrExit<T>(std::move(*answer))
-                  : OrExit<T>(Exit::failure("outbox " + name + ": " + answer.error().message()));
+    return or_exit(kExitFailure, std::move(answer), "outbox " + name + ": ");
   }
 };
 
@@ -60,10 +60,7 @@ OrExit<std::string> chosen_name(const Arguments& arguments, const config::HostCo
   if (host.outboxes.size() == 1) {
     return host.outboxes.begin()->first;
   }
-  std::vector<std::string> names;
-  for (const auto& [name, outbox] : host.outboxes) {
-    names.push_back(name);
-  }
+  const auto names = mapped(host.outboxes, [](const auto& outbox) { return outbox.first; });
   return Exit::usage(names.empty() ? host.file + " has no [outbox.NAME]"
                                    : "which outbox? name one of " + sluice::joined(names) + " of " + host.file);
 }
@@ -72,11 +69,10 @@ OrExit<ChosenOutbox> choose(const Arguments& arguments) {
   SLUICE_TRY(host, load_host_file(arguments));
   SLUICE_TRY(name, chosen_name(arguments, *host));
   ChosenOutbox outbox{.name = *std::move(name)};
-  auto open = runtime::open_outbox(*host, outbox.name,
-                                   {.clock = *outbox.clock, .random = *outbox.random, .jobs = counting_jobs(*host)});
-  if (open.has_error()) {
-    return Exit(kExitConfiguration, open.error().message());
-  }
+  SLUICE_TRY(open, or_exit(kExitConfiguration,
+                           runtime::open_outbox(
+                               *host, outbox.name,
+                               {.clock = *outbox.clock, .random = *outbox.random, .jobs = counting_jobs(*host)})));
   outbox.open = *std::move(open);
   outbox.named = !host->outboxes.at(outbox.name).producer.empty();
   outbox.host = std::move(*host);
@@ -85,8 +81,7 @@ OrExit<ChosenOutbox> choose(const Arguments& arguments) {
 
 Exit print_ddl(const Arguments& arguments, Console& console) {
   SLUICE_TRY(outbox, choose(arguments));
-  console.out(outbox->database().ddl(arguments.has("in-use")));
-  return Exit::ok();
+  return print(outbox->database().ddl(arguments.has("in-use")), console);
 }
 
 struct Status {
@@ -210,10 +205,9 @@ Pruned prune_all(const ChosenOutbox& outbox, AdminSession& desk, Duration age, C
   }
 }
 
-void report_pruned(const ChosenOutbox& outbox, bool dry_run, std::uint64_t rows, Console& console) {
-  console.out(console.shows_json() ? json_line("outbox", outbox.name, "dry_run", dry_run, "deleted", dry_run ? 0 : rows,
-                                               "old_enough", rows)
-                                   : std::to_string(rows) + (dry_run ? " rows would be deleted\n" : " rows deleted\n"));
+Exit report_pruned(const ChosenOutbox& outbox, bool dry_run, std::uint64_t rows, Console& console) {
+  return show_result(console, std::to_string(rows) + (dry_run ? " rows would be deleted\n" : " rows deleted\n"),
+                     "outbox", outbox.name, "dry_run", dry_run, "deleted", dry_run ? 0 : rows, "old_enough", rows);
 }
 
 Exit prune(const Arguments& arguments, Console& console) {
@@ -227,8 +221,7 @@ Exit prune(const Arguments& arguments, Console& console) {
   if (dry_run || !arguments.has("yes")) {
     SLUICE_TRY(old_enough, outbox->checked((*desk)->prune({.sent_before = *age, .dry_run = true}, outbox->deadline())));
     if (dry_run) {
-      report_pruned(*outbox, true, *old_enough, console);
-      return Exit::ok();
+      return report_pruned(*outbox, true, *old_enough, console);
     }
     if (!console.confirm("Delete " + std::to_string(*old_enough) + " rows that were sent more than " +
                          config::format_duration(*age) + " ago?")) {
@@ -236,9 +229,9 @@ Exit prune(const Arguments& arguments, Console& console) {
       return Exit::ok();
     }
   }
-  runtime::HostQueues queues(outbox->host, *outbox->clock, *outbox->random, nullptr);
+  OpenQueues own(outbox->host);
   SLUICE_TRY(audit, outbox->checked(operate::AuditedOperator::open(
-                        queues, std::string(config::kOutboxPrefix) + outbox->name, this_operator(), *outbox->random)));
+                        own.queues, std::string(config::kOutboxPrefix) + outbox->name, this_operator(), own.random)));
   (*audit)->begin({.what = "outbox prune " + outbox->name,
                    .filter = "--sent-older-than " + arguments.get("sent-older-than"),
                    .reason = arguments.get("reason")});
@@ -250,8 +243,8 @@ Exit prune(const Arguments& arguments, Console& console) {
   if (const auto ended = (*audit)->finish({.changed = pruned.rows}, pruned.stopped_by, outbox->deadline()); !ended) {
     QueueSession::warn(open_deed(ended.error().message()));
   }
-  report_pruned(*outbox, false, pruned.rows, console);
-  return pruned.stopped_by.empty()           ? Exit::ok()
+  const Exit reported = report_pruned(*outbox, false, pruned.rows, console);
+  return pruned.stopped_by.empty()           ? reported
          : pruned.stopped_by == kInterrupted ? Exit(kExitInterrupted, "interrupted; what was deleted stays deleted")
                                              : Exit::failure("outbox " + outbox->name + ": " + pruned.stopped_by);
 }
@@ -328,9 +321,9 @@ Exit convert_file(const Arguments& arguments, Console& console) {
   }
   const std::string folder = arguments.get("output");
   SLUICE_PASS_ON(write_files(folder, conversion.files));
-  console.out(arguments.has("json") ? as_json(folder, conversion)
-                                    : as_text(source, folder, conversion, console.screen()));
-  return Exit::ok();
+  return print(
+      arguments.has("json") ? as_json(folder, conversion) : as_text(source, folder, conversion, console.screen()),
+      console);
 }
 
 }  // namespace

@@ -77,9 +77,9 @@ Exit inspect(const Arguments& arguments, Console& console) {
         " fills its table when it is loaded, so that its file does not tell what is in it: make " SLUICE_PLUGIN_SYMBOL
         " a constant, or look at it with `sluice plugins --dir`, which loads it");
   }
-  console.out(console.shows_text() ? wrapped(file_text(path, *file), console.screen())
-                                   : json_text([&](JsonWriter& json) { write_file(json, path, *file); }));
-  return Exit::ok();
+  return print(console.shows_text() ? wrapped(file_text(path, *file), console.screen())
+                                    : json_text([&](JsonWriter& json) { write_file(json, path, *file); }),
+               console);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <span>
 #include <variant>
 
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "config/files.hpp"
 #include "host/cli/command.hpp"
@@ -39,11 +40,11 @@ std::string plugin_of(const sluice_handler* handler, const plugin::PluginRegistr
 }
 
 std::string drawn_from(const JobConfig& job) {
-  std::string text;
-  for (const config::WeightedQueue& queue : job.queues) {
-    text += (text.empty() ? "queues " : ", ") + queue.name + " by " + std::to_string(queue.weight);
-  }
-  text = text.empty() ? "queue " + job.queue : text;
+  const auto by_weight = [](const config::WeightedQueue& queue) {
+    return queue.name + " by " + std::to_string(queue.weight);
+  };
+  std::string text =
+      job.queues.empty() ? "queue " + job.queue : "queues " + sluice::joined(mapped(job.queues, by_weight));
   if (job.order == config::Order::group) {
     text += ", each group in order";
   } else if (job.order == config::Order::queue) {
@@ -115,8 +116,7 @@ std::string job_json(const JobPlan& plan, const plugin::PluginRegistry& registry
   JsonWriter json;
   put_object(json, "name", job.name, "file", job.file, "queue", work::queue_text(job), "order", order, "source",
              job.source == config::Source::dlq ? "dlq" : "standard", "handler", job.handler, "plugin",
-             plugin_of(plan.handler, registry), "around",
-             array_of(job.arounds, [](JsonWriter& array, const auto& around) { array.value(around.handler); }),
+             plugin_of(plan.handler, registry), "around", mapped(job.arounds, &config::AroundConfig::handler),
              "concurrency", job.concurrency, "rate_limit", job.rate_text, "max_attempts", job.retry.max_attempts,
              "steered", steered, "changed", changed, schedules);
   return json.take_text();
@@ -126,10 +126,9 @@ std::string job_json(const JobPlan& plan, const plugin::PluginRegistry& registry
 std::string two_kinds(const config::HostConfig& host, const JobConfig& job) {
   const auto kind_of = [&host](const std::string& queue) { return host.store_of(queue).kind; };
   const auto queues = work::queues_of(job);
-  const auto other = std::find_if(queues.begin(), queues.end(), [&](const config::WeightedQueue& queue) {
-    return kind_of(queue.name) != kind_of(queues.front().name);
-  });
-  if (other == queues.end()) {
+  const auto* const other = find_where(
+      queues, [&](const config::WeightedQueue& queue) { return kind_of(queue.name) != kind_of(queues.front().name); });
+  if (other == nullptr) {
     return {};
   }
   const bool sql = kind_of(queues.front().name) == config::StoreKind::sqlite;
@@ -263,10 +262,9 @@ SteeringRemarks steering_remarks(const config::HostConfig& host, const std::vect
   if (queues.empty()) {
     return remarks;
   }
-  const SystemClock clock;
-  SeededRandom random;
-  runtime::HostQueues stores(host, clock, random, nullptr);
-  const auto fleet = fleet::Fleet::open(stores, queues, random);
+  OpenQueues open(host);
+  const Clock& clock = open.clock;
+  const auto fleet = fleet::Fleet::open(open.queues, queues, open.random);
   const Deadline deadline = Deadline::after(clock, kLookTime);
   const auto steering = fleet ? (*fleet)->steering(deadline) : fleet.error();
   if (!steering) {
@@ -491,9 +489,8 @@ OrExit<JobPlan> plan_of(const config::HostConfig& host, const std::string& name,
     return configuration_exit(*errors);
   }
   const auto& plans = std::get<std::vector<JobPlan>>(planned);
-  const auto found =
-      std::find_if(plans.begin(), plans.end(), [&name](const JobPlan& plan) { return plan.config.name == name; });
-  if (found == plans.end()) {
+  const JobPlan* const found = find_where(plans, [&name](const JobPlan& plan) { return plan.config.name == name; });
+  if (found == nullptr) {
     return Exit(kExitConfiguration, "no job is called '" + name + "'; `sluice check` lists the jobs of " + host.file);
   }
   return *found;
@@ -501,12 +498,9 @@ OrExit<JobPlan> plan_of(const config::HostConfig& host, const std::string& name,
 
 /// Runs the handler in this process, as the message's next delivery would.
 OrExit<plugin::Outcome> handle(const JobPlan& plan, const config::HostConfig& host, queue::Message message,
-                               const Clock& clock, Console& console) {
-  SeededRandom random;
-  const auto instance = make_handler(host, plan, random, clock, "handler", console);
-  if (instance.has_error()) {
-    return Exit(kExitConfiguration, instance.error().message());
-  }
+                               OpenQueues& open, Console& console) {
+  const Clock& clock = open.clock;
+  SLUICE_TRY(instance, or_exit(kExitConfiguration, make_handler(host, plan, open.random, clock, "handler", console)));
   plugin::Attempt attempt(clock);
   const Duration timeout = plan.config.timeout;
   attempt.arm(timeout > Duration::zero() ? clock.steady_now() + timeout : SteadyTime::max());
@@ -528,22 +522,20 @@ Exit dry_run(const Arguments& arguments, Console& console) {
   host->allow_insecure_files = arguments.has(kAllowInsecureFiles);
   plugin::PluginRegistry registry;
   SLUICE_TRY(plan, plan_of(*host, arguments.get("job"), registry));
-  const SystemClock clock;
-  SeededRandom random;
-  runtime::HostQueues queues(*host, clock, random, nullptr);
-  SLUICE_TRY(oper, queues.open_operator(plan->config.queue));
-  SLUICE_TRY(message, (*oper)->get(*id, Deadline::after(clock, std::chrono::seconds(30))));
-  SLUICE_TRY(outcome, handle(*plan, *host, message->message, clock, console));
+  OpenQueues open(*host);
+  SLUICE_TRY(oper, open.queues.open_operator(plan->config.queue));
+  SLUICE_TRY(message, (*oper)->get(*id, open.deadline()));
+  SLUICE_TRY(outcome, handle(*plan, *host, message->message, open, console));
   const DryRun run{plan->config.name,
                    plan->config.queue,
                    *id,
                    plugin::effect_store(plan->config.queue, host->store_of(plan->config.queue).kind),
                    plan->config.idempotency.has_value(),
                    *outcome,
-                   refused_sends(*host, &queues, plan->config.queue, *outcome)};
-  console.out(console.shows_text() ? dry_run_text(run)
-                                   : json_text([&run](JsonWriter& json) { write_dry_run(run, json); }));
-  return Exit::ok();
+                   refused_sends(*host, &open.queues, plan->config.queue, *outcome)};
+  return print(
+      console.shows_text() ? dry_run_text(run) : json_text([&run](JsonWriter& json) { write_dry_run(run, json); }),
+      console);
 }
 
 }  // namespace
@@ -569,7 +561,6 @@ std::vector<Command> plugin_commands() {
       },
       {
           .name = "plugins",
-          .group = "Plugins",
           .summary = "Show the plugins that were found, their handlers and options",
           .usage = "[--dir FOLDER]... [--output json|text] [--allow-insecure-files] [--config FILE]",
           .description = "Files that are no usable plugin are shown with the reason. Looks into the folders of [host] "
@@ -584,7 +575,6 @@ std::vector<Command> plugin_commands() {
       },
       {
           .name = "dry-run",
-          .group = "Messages",
           .summary = "Run a job's handler on one message, and show what it would commit",
           .usage = "ID --job JOB [--output json|text] [--allow-insecure-files] [--config FILE]",
           .description =

@@ -247,8 +247,7 @@ Exit send_one(QueueSession& session, const queue::NewMessage& message, Console& 
       console.note("a duplicate: message " + result.id + " was sent first, and this one is not stored");
       [[fallthrough]];
     case queue::SendStatus::sent:
-      console.out(result.id + "\n");
-      return Exit::ok();
+      return print(result.id + "\n", console);
     case queue::SendStatus::duplicate_id:
       return Exit::failure("a message with the id " + message.id + " is in queue " + session.queue() +
                            " already; choose another --id, or none");

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <functional>
 
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/command.hpp"
@@ -123,36 +123,27 @@ Exit follow(FleetSession& session, const std::vector<fleet::Given>& given, const
   SLUICE_TRY(obedience, session.follow(given));
   const auto& obeyed = obedience->seen_by;
   const auto& waited_for = obedience->waited_for;
-  if (console.shows_json()) {
-    console.out(json_line("what", what, "obeyed_by", obeyed, "waited_for", waited_for));
-  } else {
-    const bool nobody = obeyed.empty() && waited_for.empty();
-    console.out(visible(what + (nobody           ? "; no host runs now, those that start obey it"
-                                : obeyed.empty() ? ""
-                                                 : "; obeyed by " + hosts_text(obeyed))) +
-                "\n");
-  }
+  const std::string so_far = !obeyed.empty()      ? "; obeyed by " + hosts_text(obeyed)
+                             : waited_for.empty() ? "; no host runs now, those that start obey it"
+                                                  : "";
+  Exit shown =
+      show_result(console, visible(what + so_far) + "\n", "what", what, "obeyed_by", obeyed, "waited_for", waited_for);
   if (!waited_for.empty()) {
     return Exit::failure(not_obeyed_text(*obedience) +
                          "; they do when they look at their store again, `sluice hosts` shows when they last did");
   }
-  return Exit::ok();
+  return shown;
 }
 
-/// Takes a wish back about a name (empty: about everything). `nothing` is said, with exit 1, where there was none.
-Exit take_back(FleetSession& session, Wish wish, const std::string& name, const std::function<std::string()>& nothing,
-               Console& console) {
-  SLUICE_TRY(taken, session.reset(wish, name));
-  if (taken->empty()) {
-    return Exit::failure(nothing());
-  }
+/// What was taken back.
+Exit follow_taken(FleetSession& session, std::vector<fleet::Given> taken, Console& console) {
   std::vector<std::string> wishes;  // each once, though it stood on several boards
-  for (const fleet::Given& one : *taken) {
+  for (const fleet::Given& one : taken) {
     if (std::find(wishes.begin(), wishes.end(), one.directive.text()) == wishes.end()) {
       wishes.push_back(one.directive.text());
     }
   }
-  return follow(session, *taken, "taken back: " + sluice::joined(wishes), console);
+  return follow(session, taken, "taken back: " + sluice::joined(wishes), console);
 }
 
 /// Gives a wish, or with `back` takes it back.
@@ -160,8 +151,9 @@ Exit steer(const StandingWish& row, bool back, const Arguments& arguments, Conso
   SLUICE_TRY(session, FleetSession::open(arguments));
   SLUICE_TRY(wish, row.read(arguments, *session));
   if (back) {
-    return take_back(
-        *session, row.wish, wish->name, [&] { return row.nothing(*wish, *session); }, console);
+    SLUICE_TRY(taken, session->reset(row.wish, wish->name));
+    return taken->empty() ? Exit::failure(row.nothing(*wish, *session))
+                          : follow_taken(*session, *std::move(taken), console);
   }
   const std::string queue = wish->target == Target::queue ? wish->name
                             : wish->target == Target::job ? session->names().queue_of_job(wish->name)
@@ -179,8 +171,8 @@ Exit resume(const Arguments& arguments, Console& console) {
     return steer(kPause, true, arguments, console);
   }
   SLUICE_TRY(session, FleetSession::open(arguments));
-  return take_back(
-      *session, Wish::pause, {}, [] { return "nothing is paused"; }, console);
+  SLUICE_TRY(taken, session->reset(Wish::pause, {}));
+  return taken->empty() ? Exit::failure("nothing is paused") : follow_taken(*session, *std::move(taken), console);
 }
 
 Exit scale(const Arguments& arguments, Console& console) {
@@ -250,9 +242,9 @@ Directive order_of(Wish wish, const std::string& word) {
 }
 
 /// Says what became of an order, by the host that carried it out.
-void show(const std::string& order, const std::string& host, const std::string& text, Console& console) {
-  console.out(console.shows_text() ? wrapped(visible((host.empty() ? "" : host + ": ") + text) + "\n", console.screen())
-                                   : json_line("what", order, "host", host, "text", text));
+Exit show(const std::string& order, const std::string& host, const std::string& text, Console& console) {
+  return show_result(console, wrapped(visible((host.empty() ? "" : host + ": ") + text) + "\n", console.screen()),
+                     "what", order, "host", host, "text", text);
 }
 
 /// What hosts said to an order that was given through the store. Exit 1 where one refused it or has not looked in time.
@@ -305,11 +297,9 @@ OrExit<const LocalHost*> find_local_or_all(const LocalHosts& local, const std::s
 }
 
 OrExit<const LocalHost*> find_at_work_on(const LocalHosts& local, const std::string& id) {
-  const auto found = std::find_if(local.hosts.begin(), local.hosts.end(), [&id](const LocalHost& host) {
-    const auto& running = host.record.running;
-    return std::any_of(running.begin(), running.end(), [&id](const auto& handler) { return handler.message == id; });
+  return find_where(local.hosts, [&id](const LocalHost& host) {
+    return find_where(host.record.running, [&id](const auto& handler) { return handler.message == id; }) != nullptr;
   });
-  return found == local.hosts.end() ? nullptr : &*found;
 }
 
 Exit not_ended(const std::string& host, Duration waited) {
@@ -373,8 +363,8 @@ Exit end_of_drain(LocalOrder& order, const OrderOptions& options, Console& conso
   if (!ended || !ended->ending) {
     return Exit::failure("host " + order.host + " has ended without saying how; see its log");
   }
-  show(order.text, order.host, ended->ending->certificate, console);
-  return ended->ending->status == 0 ? Exit::ok() : Exit(kExitAbandoned, "host " + order.host + " left work behind");
+  const Exit shown = show(order.text, order.host, ended->ending->certificate, console);
+  return ended->ending->status == 0 ? shown : Exit(kExitAbandoned, "host " + order.host + " left work behind");
 }
 
 Exit end_of_reload(LocalOrder& order, const OrderOptions& /*options*/, Console& console) {
@@ -391,8 +381,7 @@ Exit end_of_reload(LocalOrder& order, const OrderOptions& /*options*/, Console& 
   if (!ended->error.empty()) {
     return {kExitConfiguration, lines_of(ended->error)};
   }
-  show(order.text, order.host, ended->text, console);
-  return Exit::ok();
+  return show(order.text, order.host, ended->text, console);
 }
 
 OrExit<Directive> named_for_drain(FleetSession& session, const std::string& word) {
@@ -453,8 +442,7 @@ Exit show_ends(const std::string& host, operate::DrainEnds ends, Console& consol
   if (!lines.empty()) {
     return {code, std::move(lines)};
   }
-  show(order_of(Wish::drain, host).text(), host, "has ended", console);
-  return Exit::ok();
+  return show(order_of(Wish::drain, host).text(), host, "has ended", console);
 }
 
 Exit wait_until_gone(FleetSession& session, const std::string& host, const std::vector<std::string>& instances,
@@ -541,7 +529,10 @@ void note_for_audit(const Directive& order, const Arguments& arguments, const Cl
 }
 
 /// At the control socket of a host of this machine, whether or not the store can be reached; else through the store.
-Exit run_order(const OrderRow& row, OrderOptions options, const Arguments& arguments, Console& console) {
+Exit run_order(const OrderRow& row, const Arguments& arguments, Console& console) {
+  SLUICE_TRY(timeout,
+             arguments.duration("timeout", std::chrono::minutes(10), Duration::zero(), std::chrono::hours(24)));
+  const OrderOptions options{arguments.has("wait"), *timeout};
   const std::string word = arguments.get(row.word);
   const SystemClock clock;
   const LocalHosts hosts = local_hosts_of(arguments, clock);
@@ -564,19 +555,12 @@ Exit run_order(const OrderRow& row, OrderOptions options, const Arguments& argum
     LocalOrder order{directive.text(), label, (*host)->file, std::move(*call), clock};
     return row.end(order, options, console);
   }
-  show(directive.text(), label, begun->text, console);
-  return Exit::ok();
+  return show(directive.text(), label, begun->text, console);
 }
 
-/// A command that gives it without options of its own.
-auto plain(const OrderRow& row) {
-  return [&row](const Arguments& arguments, Console& console) { return run_order(row, {}, arguments, console); };
-}
-
-Exit drain(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(timeout,
-             arguments.duration("timeout", std::chrono::minutes(10), Duration::zero(), std::chrono::hours(24)));
-  return run_order(kDrain, {arguments.has("wait"), *timeout}, arguments, console);
+/// A command that gives it.
+auto order(const OrderRow& row) {
+  return [&row](const Arguments& arguments, Console& console) { return run_order(row, arguments, console); };
 }
 
 /// Whom pause and resume mean.
@@ -653,7 +637,7 @@ std::vector<Command> steering_commands() {
                                      only_with("wait", {"timeout", "TIME", "how long to wait [default: 10m]"})}),
           .examples = "sluice drain --wait\n"
                       "sluice drain web-1:4711",
-          .run = drain,
+          .run = order(kDrain),
       },
       {
           .name = "reload",
@@ -669,7 +653,7 @@ std::vector<Command> steering_commands() {
           .flags = with_store_flags({alone({"host", "HOST", "which one"})}),
           .examples = "sluice reload\n"
                       "sluice reload web-1",
-          .run = plain(kReload),
+          .run = order(kReload),
       },
       {
           .name = "cancel-running",
@@ -681,7 +665,7 @@ std::vector<Command> steering_commands() {
               "To remove a message that waits, write `sluice cancel`.",
           .flags = with_store_flags({alone(required({"id", "ID", "the message's id"}))}),
           .examples = "sluice cancel-running A-101",
-          .run = plain(kCancelRunning),
+          .run = order(kCancelRunning),
       },
       {
           .name = "log-level",

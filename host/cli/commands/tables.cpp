@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/ranges.hpp"
 #include "base/text/visible.hpp"
 #include "base/uuid.hpp"
 #include "config/syntax.hpp"
@@ -82,10 +83,8 @@ OrExit<TableTarget> find_table(const Arguments& arguments, bool beforehand = fal
   }
   SLUICE_TRY(place, QueuePlace::find(arguments, QueuePlace::Queue::table));
   if (arguments.has("queue") && !place->host().file.empty() && !(beforehand && place->host().leased(place->queue()))) {
-    const SystemClock clock;
-    SeededRandom random;
-    runtime::HostQueues queues(place->host(), clock, random, nullptr);
-    SLUICE_PASS_ON(check_known(queues, place->queue(), Deadline::after(clock, std::chrono::seconds(5))));
+    OpenQueues open(place->host());
+    SLUICE_PASS_ON(check_known(open.queues, place->queue(), Deadline::after(open.clock, std::chrono::seconds(5))));
   }
   if (const auto outbox = config::outbox_named(place->queue())) {
     return Exit(kExitConfiguration, "the table of outbox " + *outbox + " is the application's: `sluice outbox ddl " +
@@ -113,10 +112,9 @@ class TableSession {
   /// Exit 1 or 78 when it cannot be made. `target` outlives it.
   static OrExit<TableSession> open(const TableTarget& target) {
     TableSession session(target);
-    auto connection = runtime::DynamoDbConnection::open(target.connection, *session.clock_, *session.random_);
-    if (connection.has_error()) {
-      return unopened(connection.error());
-    }
+    SLUICE_TRY(
+        connection,
+        or_end(runtime::DynamoDbConnection::open(target.connection, *session.clock_, *session.random_), unopened));
     session.connection_ = std::move(*connection);
     return session;
   }
@@ -129,12 +127,10 @@ class TableSession {
   /// Asks DynamoDB about the table. Exit 1 when it does not answer or has no such table.
   OrExit<dynamo::TableDescription> describe() {
     const queue::dynamodb::TableSpec& spec = target_->spec;
-    auto table = client().describe_table(spec.table, deadline());
-    if (table.has_error()) {
-      const Error error = queue::table::store_error({spec.table, spec.table, spec.index, region()}, table.error());
+    return or_end(client().describe_table(spec.table, deadline()), [&](const auto& why) {
+      const Error error = queue::table::store_error({spec.table, spec.table, spec.index, region()}, why);
       return Exit::failure(target_->place.explained(error, target_->place.queue()));
-    }
-    return std::move(*table);
+    });
   }
 
  private:
@@ -245,11 +241,10 @@ Exit make_table(const TableTarget& target, Console& console) {
       console.note(finding->what + "; " + finding->mend);
     }
   }
-  console.out(console.shows_text()
-                  ? "table " + target.spec.table + target.with_index() + " at " + place +
-                        (created ? " is made\n" : " was there already, and is right\n")
-                  : json_line(members_of(target), "region", session->region(), "endpoint", place, "created", created));
-  return Exit::ok();
+  return show_result(console,
+                     "table " + target.spec.table + target.with_index() + " at " + place +
+                         (created ? " is made\n" : " was there already, and is right\n"),
+                     members_of(target), "region", session->region(), "endpoint", place, "created", created);
 }
 
 Exit create_table(const Arguments& arguments, Console& console) {
@@ -257,8 +252,7 @@ Exit create_table(const Arguments& arguments, Console& console) {
   target->spec.deletion_protection = !arguments.has("no-deletion-protection");
   target->spec.ttl = !arguments.has("no-ttl");
   if (arguments.has("print-terraform")) {
-    console.out(terraform_table(target->spec));
-    return Exit::ok();
+    return print(terraform_table(target->spec), console);
   }
   return make_table(*target, console);
 }
@@ -323,11 +317,7 @@ void describe(const ShownIndex& shown, operate::Fields& fields) {
 }
 
 std::vector<ShownIndex> shown_indexes(const TableDescription& table) {
-  std::vector<ShownIndex> shown;
-  for (const IndexDescription& index : table.indexes) {
-    shown.push_back({index, table});
-  }
-  return shown;
+  return mapped(table.indexes, [&table](const IndexDescription& index) { return ShownIndex{index, table}; });
 }
 
 struct ShownTable {
@@ -378,68 +368,51 @@ Exit describe_table(const Arguments& arguments, Console& console) {
   SLUICE_TRY(table, session->describe());
   const cost::Prices prices(target->place.host().cost);
   const ShownTable shown{*table, session->region(), prices};
-  console.out(console.shows_text() ? as_text(shown, console.screen()) : json_of(shown, {}));
-  return Exit::ok();
+  return print(console.shows_text() ? as_text(shown, console.screen()) : json_of(shown, {}), console);
 }
 
-using queue::leased::Shards;
+using queue::leased::ShardChange;
 
-/// What stands in the table, and whether this command has written it.
-struct Standing {
-  std::optional<Shards> before;
-  Shards now;
-  bool written = false;
-};
-
-std::string as_json(const TableTarget& target, const Standing& standing) {
-  const std::uint64_t before = standing.before ? standing.before->count : 0;
-  return json_line("queue", target.place.queue(), "table", target.spec.table, "shards", standing.now.count, "most_ever",
-                   standing.now.most_ever, "before", or_null(standing.before.has_value(), before), "changed",
-                   standing.written);
-}
-
-std::string as_text(const TableTarget& target, const Standing& standing) {
-  const std::string number = std::to_string(standing.now.count);
-  std::string text =
-      "queue " + target.place.queue() + " has " + number + (standing.now.count == 1 ? " shard" : " shards");
-  if (standing.written && standing.before) {
-    text += " in place of " + std::to_string(standing.before->count);
+Exit show_shards(const TableTarget& target, const ShardChange& change, Console& console) {
+  const queue::leased::Shards& now = change.after;
+  const std::string before = change.before ? std::to_string(change.before->count) : std::string();
+  std::string text = "queue " + target.place.queue() + " has " + counted(now.count, "shard");
+  if (change.written) {
+    text += (before.empty() ? "" : " in place of " + before) +
+            "; hosts and senders see it within 30 s, and what lies beyond is drained";
+  } else if (now.most_ever > now.count) {
+    text += ", and had " + std::to_string(now.most_ever);
   }
-  if (standing.written) {
-    text += "; hosts and senders see it within 30 s, and what lies beyond is drained";
-  } else if (standing.now.most_ever > standing.now.count) {
-    text += ", and had " + std::to_string(standing.now.most_ever);
-  }
-  return text + "\n";
+  return show_result(console, text + "\n", "queue", target.place.queue(), "table", target.spec.table, "shards",
+                     now.count, "most_ever", now.most_ever, "before",
+                     or_null(change.before.has_value(), change.before.value_or(now).count), "changed", change.written);
 }
 
 /// Asks the table, or writes the number down; `count` 0: asks.
-Result<Standing> look_or_change(TableSession& session, const queue::table::QueueTable& place, std::uint32_t count,
-                                std::uint32_t configured) {
+Result<ShardChange> look_or_change(TableSession& session, const queue::table::QueueTable& place, std::uint32_t count,
+                                   std::uint32_t configured) {
   if (count > 0) {
-    SLUICE_TRY(change, queue::leased::change_shards(session.client(), place, count, configured, session.deadline()));
-    return Standing{change->before, change->after, change->written};
+    return queue::leased::change_shards(session.client(), place, count, configured, session.deadline());
   }
   queue::leased::ShardCount known(session.client(), session.clock(), place, configured);
   SLUICE_TRY(shards, known.read(true, session.deadline()));
-  return Standing{*shards, *shards, false};
+  return ShardChange{*shards, *shards, false};
 }
 
 /// Notes for the audit, on the board that the queue's hosts have, what has been done.
-Result<void> note_change(const TableTarget& target, const Standing& standing, TableSession& session) {
+Result<void> note_change(const TableTarget& target, const ShardChange& change, TableSession& session) {
   const std::string& queue = target.place.queue();
   config::HostConfig host = target.place.host();
   host.queues[queue] = host.queue(queue);
   host.queues[queue].layout = config::Layout::leased;  // which --layout alone may have said
-  SeededRandom random;
-  runtime::HostQueues queues(host, session.clock(), random, nullptr);
-  SLUICE_TRY(board, queues.open_board(queue));
-  const std::string before = standing.before ? " from " + std::to_string(standing.before->count) : std::string();
+  OpenQueues open(host);
+  SLUICE_TRY(board, open.queues.open_board(queue));
+  const std::string before = change.before ? " from " + std::to_string(change.before->count) : std::string();
   return fleet::note_deed(
       **board,
-      {.id = make_uuid(random),
+      {.id = make_uuid(open.random),
        .who = this_operator(),
-       .what = "table shards of queue " + queue + before + " to " + std::to_string(standing.now.count),
+       .what = "table shards of queue " + queue + before + " to " + std::to_string(change.after.count),
        .queue = queue},
       session.deadline());
 }
@@ -457,18 +430,16 @@ Exit show_or_change(const Arguments& arguments, Console& console) {
   }
   SLUICE_TRY(session, TableSession::open(*target));
   const queue::table::QueueTable place{target->place.queue(), target->spec.table, {}, session->region()};
-  const auto standing = look_or_change(*session, place, static_cast<std::uint32_t>(*wanted),
-                                       target->place.host().queue(place.queue).shards);
-  if (!standing) {
-    return Exit::failure(target->place.explained(standing.error(), place.queue));
-  }
-  if (standing->written) {
-    if (const auto noted = note_change(*target, *standing, *session); !noted) {
+  const auto explained = [&](const Error& error) { return Exit::failure(target->place.explained(error, place.queue)); };
+  SLUICE_TRY(change, or_end(look_or_change(*session, place, static_cast<std::uint32_t>(*wanted),
+                                           target->place.host().queue(place.queue).shards),
+                            explained));
+  if (change->written) {
+    if (const auto noted = note_change(*target, *change, *session); !noted) {
       console.note("`sluice audit` does not show this: " + noted.error().message());
     }
   }
-  console.out(console.shows_text() ? as_text(*target, *standing) : as_json(*target, *standing));
-  return Exit::ok();
+  return show_shards(*target, *change, console);
 }
 
 using queue::table::ExaminedItems;
@@ -609,10 +580,7 @@ OrExit<std::string> table_arn(const Arguments& arguments, const TableTarget& tar
 }
 
 std::vector<std::string> actions_of(const std::vector<std::string_view>& names) {
-  std::vector<std::string> actions;
-  std::transform(names.begin(), names.end(), std::back_inserter(actions),
-                 [](std::string_view name) { return "dynamodb:" + std::string(name); });
-  return actions;
+  return mapped(names, [](std::string_view name) { return "dynamodb:" + std::string(name); });
 }
 
 std::vector<PolicyStatement> statements_of(const std::vector<Role>& roles, WritesBy writes, const std::string& table,
@@ -646,15 +614,13 @@ Exit print_policy(const Arguments& arguments, Console& console) {
   SLUICE_TRY(arn, table_arn(arguments, *target));
   const auto statements = statements_of(roles, writes, *arn, target->spec);
   if (arguments.get("format") != "terraform") {
-    console.out(json_policy(statements));
-    return Exit::ok();
+    return print(json_policy(statements), console);
   }
   std::string name = "sluice";
   for (const Role role : roles) {
     name += "_" + std::string(to_string(role));
   }
-  console.out(terraform_policy(name, statements));
-  return Exit::ok();
+  return print(terraform_policy(name, statements), console);
 }
 
 }  // namespace

@@ -106,6 +106,9 @@ class ImportRun {
   std::uint64_t lines() const { return line_; }
   /// Why it has not come to its end, for the audit; empty: it has.
   const std::string& stopped_by() const { return stopped_by_; }
+  std::string so_far() const {
+    return std::to_string(counts().imported) + " imported, " + std::to_string(counts().existing) + " there already";
+  }
 
  private:
   /// False when this line ends the run.
@@ -142,10 +145,6 @@ class ImportRun {
     }
     console_.progress("line " + std::to_string(line_) + ", " + so_far());
     return going_on;
-  }
-
-  std::string so_far() const {
-    return std::to_string(counts().imported) + " imported, " + std::to_string(counts().existing) + " there already";
   }
 
   Exit finish(LineReader::Status status, int reason) {
@@ -191,8 +190,7 @@ class ImportRun {
 
 void report(const ImportRun& run, const std::string& queue, Console& console) {
   const auto& counts = run.counts();
-  console.out(console.shows_text() ? std::to_string(counts.imported) + " imported, " + std::to_string(counts.existing) +
-                                         " there already, " + std::to_string(counts.refused) + " refused, of " +
+  console.out(console.shows_text() ? run.so_far() + ", " + std::to_string(counts.refused) + " refused, of " +
                                          std::to_string(run.lines()) + " lines\n"
                                    : json_line("queue", queue, "lines", run.lines(), "imported", counts.imported,
                                                "existing", counts.existing, "refused", counts.refused));
@@ -249,63 +247,38 @@ bool tells_due_time(const Event& event) {
   return event.message.state == queue::MessageState::delayed && event.kind != EventKind::gone;
 }
 
-/// Shows events as JSON lines or as rows.
-class EventWriter {
- public:
-  explicit EventWriter(Console& console)
-      : console_(console),
-        table_({{}, {}, {.least = 20}, {.spare = 1}, {.least = 16, .prose = true}}, console.screen()) {}
-
-  void add(const Event& event) {
-    if (console_.shows_text()) {
-      add_row(event);
-    } else {
-      add_line(event);
-    }
-  }
-
-  void flush() {
-    console_.out(table_.take());
-    console_.flush();
-  }
-
- private:
-  void add_line(const Event& event) {
-    const queue::StoredMessage& message = event.message.record;
-    const auto failure = [&](JsonWriter& json) {
-      if (tells_failure(event)) {
-        put_members(json, "error", message.failure.error, "attempts", message.failure.attempts, "handler",
-                    message.failure.handler, "host", message.failure.host);
-      }
-    };
-    JsonWriter json(JsonWriter::Layout::compact);
-    put_object(json, "at", event.seen_at, "event", to_string(event.kind), "id", message.message.id, "queue_type",
-               to_string(message.half), "receive_count", message.message.attempt, "version", message.version,
-               member_if(tells_due_time(event), "due_at", event.message.due_at()), failure);
-    console_.out(json.take_line());
-  }
-
-  void add_row(const Event& event) {
-    std::string name(to_string(event.kind));
-    std::replace(name.begin(), name.end(), '_', ' ');
-    name.resize(kLongestEventName, ' ');  // rows come one by one, and stay aligned
-    std::string detail = tells_due_time(event) ? "due " + clock_text(event.message.due_at()) : std::string();
+std::string event_line(const Event& event) {
+  const queue::StoredMessage& message = event.message.record;
+  const auto failure = [&](JsonWriter& json) {
     if (tells_failure(event)) {
-      detail += (detail.empty() ? "" : ", ") + event.message.record.failure.error;
+      put_members(json, "error", message.failure.error, "attempts", message.failure.attempts, "handler",
+                  message.failure.handler, "host", message.failure.host);
     }
-    table_.add({clock_text(event.seen_at),
-                {name, colour_of_event(event.kind)},
-                event.message.record.message.id,
-                "received " + std::to_string(event.message.record.message.attempt) + "x",
-                detail});
+  };
+  JsonWriter json(JsonWriter::Layout::compact);
+  put_object(json, "at", event.seen_at, "event", to_string(event.kind), "id", message.message.id, "queue_type",
+             to_string(message.half), "receive_count", message.message.attempt, "version", message.version,
+             member_if(tells_due_time(event), "due_at", event.message.due_at()), failure);
+  return json.take_line();
+}
+
+/// "23:14:00.906", UTC as everywhere.
+std::string clock_text(WallTime time) { return format_timestamp(time).substr(11, 12); }
+
+std::vector<TextTable::Cell> event_row(const Event& event) {
+  std::string name(to_string(event.kind));
+  std::replace(name.begin(), name.end(), '_', ' ');
+  name.resize(kLongestEventName, ' ');  // rows come one by one, and stay aligned
+  std::string detail = tells_due_time(event) ? "due " + clock_text(event.message.due_at()) : std::string();
+  if (tells_failure(event)) {
+    detail += (detail.empty() ? "" : ", ") + event.message.record.failure.error;
   }
-
-  /// "23:14:00.906", UTC as everywhere.
-  static std::string clock_text(WallTime time) { return format_timestamp(time).substr(11, 12); }
-
-  Console& console_;
-  TextTable table_;
-};
+  return {clock_text(event.seen_at),
+          {name, colour_of_event(event.kind)},
+          event.message.record.message.id,
+          "received " + std::to_string(event.message.record.message.attempt) + "x",
+          detail};
+}
 
 /// Waits for the next look; at once on Ctrl-C, and when nobody reads standard output any more: true then.
 bool wait_or_lose_reader(const InterruptFlag& interrupt, Duration interval) {
@@ -319,7 +292,10 @@ bool wait_or_lose_reader(const InterruptFlag& interrupt, Duration interval) {
 class Tail {
  public:
   Tail(QueueSession& session, operate::LookRequest request, Console& console)
-      : session_(session), request_(std::move(request)), console_(console), writer_(console) {}
+      : session_(session),
+        request_(std::move(request)),
+        console_(console),
+        rows_({{}, {}, {.least = 20}, {.spare = 1}, {.least = 16, .prose = true}}, console.screen()) {}
 
   Exit run(Duration interval) {
     const InterruptFlag interrupt;
@@ -354,10 +330,15 @@ class Tail {
     ++looks_;
     tell_limits(*found);
     for (const Event& event : before_ ? operate::events_between(*before_, *found) : std::vector<Event>()) {
-      writer_.add(event);
+      if (console_.shows_text()) {
+        rows_.add(event_row(event));
+      } else {
+        console_.out(event_line(event));
+      }
     }
     before_ = std::move(*found);
-    writer_.flush();
+    console_.out(rows_.take());
+    console_.flush();
     return std::nullopt;
   }
 
@@ -377,7 +358,7 @@ class Tail {
   QueueSession& session_;
   const operate::LookRequest request_;
   Console& console_;
-  EventWriter writer_;
+  TextTable rows_;
   std::optional<operate::Snapshot> before_;  ///< the look before this one
   std::string last_trouble_;
   bool told_window_ = false;

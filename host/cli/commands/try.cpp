@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
-#include <boost/algorithm/string/split.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
+#include "base/ranges.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/handler_choice.hpp"
@@ -66,12 +66,11 @@ OrExit<Subject> made_of(const Arguments& arguments) {
 }
 
 /// The message of that id, wherever it lies in the queue; of the dead-letter half alone with --dlq.
-OrExit<Subject> stored_of(const Arguments& arguments, runtime::HostQueues& queues, const std::string& queue) {
-  const Deadline deadline = Deadline::after(SystemClock(), std::chrono::seconds(30));
-  SLUICE_PASS_ON(check_known(queues, queue, deadline));
-  SLUICE_TRY(oper, queues.open_operator(queue));
+OrExit<Subject> stored_of(const Arguments& arguments, OpenQueues& open, const std::string& queue) {
+  SLUICE_PASS_ON(check_known(open.queues, queue, open.deadline()));
+  SLUICE_TRY(oper, open.queues.open_operator(queue));
   const std::string id = arguments.get("id");
-  SLUICE_TRY(record, (*oper)->get(id, deadline));
+  SLUICE_TRY(record, (*oper)->get(id, open.deadline()));
   if (half_of(arguments) == queue::Half::dlq && record->half != queue::Half::dlq) {
     return Exit::failure("message " + visible(id) + " of queue " + queue +
                          " lies in the standard half; leave --dlq out");
@@ -222,9 +221,7 @@ class TryReport {
 
   void json(const AttemptEnd& end, const DryRun& run, bool settled) {
     const auto message = [this](JsonWriter& json) {
-      json.begin_object();
-      operate::write_members(json, subject_.record, SystemClock().wall_now());
-      json.end_object();
+      operate::write_object(json, subject_.record, SystemClock().wall_now());
     };
     const auto line = [](JsonWriter& json, const std::pair<observe::LogLevel, std::string>& one) {
       put_object(json, "level", observe::name_of(one.first), "text", one.second);
@@ -271,15 +268,6 @@ std::string breakpoint_of(const sluice_handler& handler) {
   return name.substr(0, name.find_first_of("(+"));
 }
 
-bool is_installed(const std::string& program) {
-  const std::string path = config::process_environment()("PATH").value_or("/usr/bin:/bin");
-  std::vector<std::string> folders;
-  boost::algorithm::split(folders, path, [](char c) { return c == ':'; });
-  return std::any_of(folders.begin(), folders.end(), [&program](const std::string& folder) {
-    return ::access((folder + "/" + program).c_str(), X_OK) == 0;
-  });
-}
-
 /// The command's own words again, without --gdb and with the handler in the process itself.
 std::vector<std::string> words_of(const Arguments& arguments) {
   std::vector<std::string> words{std::string(arguments.command()->name), "--in-process"};
@@ -301,11 +289,6 @@ std::vector<std::string> words_of(const Arguments& arguments) {
 
 /// Becomes gdb, which runs this command with a breakpoint in the handler. Returns only where that cannot be.
 Exit debug(const Arguments& arguments, const sluice_handler& handler, Console& console) {
-  if (!is_installed("gdb")) {
-    return Exit::failure(
-        "--gdb needs gdb, which is not installed here (`apt install gdb`); with --in-process another "
-        "debugger can run this command");
-  }
   std::error_code code;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe", code).string();
   std::vector<std::string> words{"gdb", "-q", "-ex", "set breakpoint pending on"};
@@ -317,15 +300,14 @@ Exit debug(const Arguments& arguments, const sluice_handler& handler, Console& c
   words.insert(words.end(), {"-ex", "run", "--args", self});
   const auto own = words_of(arguments);
   words.insert(words.end(), own.begin(), own.end());
-  std::vector<char*> raw;
-  raw.reserve(words.size() + 1);
-  for (std::string& word : words) {
-    raw.push_back(word.data());
-  }
+  std::vector<char*> raw = mapped(words, [](std::string& word) { return word.data(); });
   raw.push_back(nullptr);
   console.flush();
   ::execvp(raw.front(), raw.data());
-  return Exit::failure(std::string("cannot start gdb: ") + std::strerror(errno));
+  return Exit::failure(errno == ENOENT
+                           ? "--gdb needs gdb, which is not installed here (`apt install gdb`); with --in-process "
+                             "another debugger can run this command"
+                           : std::string("cannot start gdb: ") + std::strerror(errno));
 }
 
 // ---- The run
@@ -456,11 +438,9 @@ Exit try_stored(const Arguments& arguments, Console& console) {
     return Exit::usage("which queue is message " + arguments.get("id") + " in? Write --queue QUEUE");
   }
   SLUICE_TRY(host, load_host_file(arguments));
-  const SystemClock clock;
-  SeededRandom random;
-  runtime::HostQueues queues(*host, clock, random, nullptr);
-  SLUICE_TRY(subject, stored_of(arguments, queues, arguments.get("queue")));
-  return try_on(arguments, std::move(*subject), &queues, console);
+  OpenQueues open(*host);
+  SLUICE_TRY(subject, stored_of(arguments, open, arguments.get("queue")));
+  return try_on(arguments, std::move(*subject), &open.queues, console);
 }
 
 Exit try_message(const Arguments& arguments, Console& console) {

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/assert.hpp"
+#include "base/ranges.hpp"
 #include "base/text/base64.hpp"
 #include "base/text/json_check.hpp"
 #include "base/text/lower_case.hpp"
@@ -228,9 +229,8 @@ void TextTable::add_record(const operate::Row& row) {
     cells.push_back(field.second);
   };
   for (const std::string_view title : view_.columns) {
-    const auto field =
-        std::find_if(row.begin(), row.end(), [title](const auto& one) { return one.first.title == title; });
-    SLUICE_ASSERT(field != row.end());
+    const auto* const field = find_where(row, [title](const auto& one) { return one.first.title == title; });
+    SLUICE_ASSERT(field != nullptr);
     take(*field);
   }
   if (view_.columns.empty()) {
@@ -301,11 +301,7 @@ std::string TextTable::take() {
   }
   fit();
   if (std::exchange(headline_, false)) {
-    std::vector<Cell> titles;
-    titles.reserve(columns_.size());
-    std::transform(columns_.begin(), columns_.end(), std::back_inserter(titles),
-                   [](const Shown& shown) { return shown.title; });
-    append_line(out, titles);
+    append_line(out, mapped(columns_, &Shown::title));
   }
   for (const auto& row : rows_) {
     append_line(out, row);
@@ -361,8 +357,9 @@ std::string message_text(operate::Row row, const queue::Message& message, bool c
   return facts_of(row, colours, Colour::dim) + "\n" + body_text(message);
 }
 
-void show_message(const queue::StoredMessage& message, WallTime now, Console& console) {
-  console.out(console.shows_text() ? message_text(message, now, console.output_has_colour()) : json_of(message, now));
+Exit show_message(const queue::StoredMessage& message, WallTime now, Console& console) {
+  return print(console.shows_text() ? message_text(message, now, console.output_has_colour()) : json_of(message, now),
+               console);
 }
 
 }  // namespace sluice::cli

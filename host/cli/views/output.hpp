@@ -105,6 +105,12 @@ std::string json_line(const Members&... members) {
   return json_text([&](JsonWriter& json) { put_object(json, members...); });
 }
 
+/// Says what a command has come to: to people in a text, to programs in an object with these members.
+template <typename... Members>
+Exit show_result(Console& console, const std::string& text, const Members&... members) {
+  return print(console.shows_text() ? text : json_line(members...), console);
+}
+
 /// `text` in a colour, for a terminal.
 std::string coloured(std::string_view text, Colour colour);
 /// The same where there are colours.
@@ -241,7 +247,7 @@ std::string message_text(const queue::StoredMessage& message, WallTime now, bool
 std::string message_text(operate::Row row, const queue::Message& message, bool colours);
 
 /// Prints one message, as JSON or as text.
-void show_message(const queue::StoredMessage& message, WallTime now, Console& console);
+Exit show_message(const queue::StoredMessage& message, WallTime now, Console& console);
 
 /// Shows programs a list that nobody has whole at any moment: as the first member of an object, or without a key as an
 /// array. One thread.
