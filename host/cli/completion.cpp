@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <boost/algorithm/string/replace.hpp>
+#include <cctype>
 #include <set>
 #include <span>
 
+#include "base/ranges.hpp"
 #include "host/cli/help.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/words.hpp"
@@ -93,16 +95,20 @@ Words known_names(std::string_view kind, const Arguments& line) {
   return names;
 }
 
+/// Of each kind of value that the option takes; among several, small words are the values themselves.
 Suggestions suggest_value(const Flag& flag, const Arguments& line, const std::string& typed) {
   Suggestions found;
-  if (flag.value == "FILE") {
-    found.files = true;
-  } else if (flag.value == "QUEUE" || flag.value == "JOB" || flag.value == "QUEUE-OR-JOB") {
-    for (std::string& name : known_names(flag.value, line)) {
-      add_if_begun(found, std::move(name), {}, typed);
+  const Words kinds = split(flag.value, '|');
+  for (const std::string& kind : kinds) {
+    const bool job = kind == "JOB" || (kind == "NAME" && flag.name == "job");
+    found.files = found.files || kind == "FILE" || kind == "FOLDER" || kind == "X.so";
+    Words words;
+    if (job || kind == "QUEUE" || kind == "QUEUE-OR-JOB") {
+      words = known_names(job ? "JOB" : kind, line);
+    } else if (kinds.size() > 1 && std::islower(static_cast<unsigned char>(kind.front())) != 0) {
+      words = {kind};
     }
-  } else if (flag.value.find('|') != std::string_view::npos) {
-    for (std::string& word : split(flag.value, '|')) {
+    for (std::string& word : words) {
       add_if_begun(found, std::move(word), {}, typed);
     }
   }
@@ -245,10 +251,10 @@ std::optional<std::string> nearest_word(const std::string& wrong, const std::vec
   if (auto near = config::nearest(wrong, known)) {
     return near;
   }
-  const auto begun = std::find_if(known.begin(), known.end(), [&wrong](const std::string& word) {
+  const std::string* const begun = find_where(known, [&wrong](const std::string& word) {
     return std::min(word.size(), wrong.size()) >= kShortest && (word.starts_with(wrong) || wrong.starts_with(word));
   });
-  return begun == known.end() ? std::nullopt : std::optional(*begun);
+  return begun == nullptr ? std::nullopt : std::optional(*begun);
 }
 
 Suggestions suggest(const std::vector<Command>& commands, const Words& given) {
@@ -295,9 +301,8 @@ Suggestions suggest(const std::vector<Command>& commands, const Words& given) {
 
 std::optional<std::string> completion_for(std::string_view shell, std::string_view program) {
   const std::string name = "completion " + std::string(shell);
-  const auto* const found =
-      std::find_if(kScripts.begin(), kScripts.end(), [&name](const Script& script) { return script.name == name; });
-  return found == kScripts.end() ? std::nullopt : std::optional(for_program(found->text, program));
+  const Script* const found = find_where(kScripts, [&name](const Script& script) { return script.name == name; });
+  return found == nullptr ? std::nullopt : std::optional(for_program(found->text, program));
 }
 
 std::vector<Command> completion_commands() {
@@ -310,8 +315,7 @@ std::vector<Command> completion_commands() {
          .description = "Completes commands, options, files, and the names of queues that the host file knows.",
          .examples = script.example,
          .run = [text = script.text](const Arguments& /*arguments*/, Console& console) {
-           console.out(for_program(text, "sluice"));
-           return Exit::ok();
+           return print(for_program(text, "sluice"), console);
          }});
   }
   return commands;

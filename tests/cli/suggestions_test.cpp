@@ -54,6 +54,10 @@ TEST(Suggestions, AreValuesWhereTheyAreKnown) {
   EXPECT_THAT(suggested({"table", "policy", "--role", "p"}), ElementsAre("producer"));
   EXPECT_TRUE(suggested({"ls", "--nonsense=t"}).empty());
   EXPECT_TRUE(suggest(cli::commands(), {"ls", "--config", ""}).files);
+  EXPECT_TRUE(suggest(cli::commands(), {"try", "--plugin", ""}).files) << "whatever kind of file";
+  EXPECT_TRUE(suggest(cli::commands(), {"plugins", "--dir", ""}).files);
+  EXPECT_TRUE(suggest(cli::commands(), {"try", "--job", ""}).files);
+  EXPECT_TRUE(suggested({"try", "--job", ""}).empty()) << "and no kind as a word";
   EXPECT_TRUE(suggested({"get", "--id", ""}).empty());
 }
 
