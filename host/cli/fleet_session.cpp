@@ -175,8 +175,11 @@ OrExit<fleet::FleetView> FleetSession::hosts_now(Duration patience) {
   return view;
 }
 
-operate::KnownNames FleetSession::names() {
-  operate::KnownNames names;
+const operate::KnownNames& FleetSession::names() {
+  if (names_) {
+    return *names_;
+  }
+  operate::KnownNames& names = names_.emplace();
   for (const config::JobConfig& job : jobs_) {
     names.add_job(job.name, work::queue_text(job));
   }

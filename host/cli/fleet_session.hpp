@@ -29,8 +29,9 @@ class FleetSession {
   /// The jobs that the job files here have; those that cannot be read are passed over.
   const std::vector<config::JobConfig>& jobs() const { return jobs_; }
 
-  /// All names that mean something: files, hosts, steering. What cannot be read is passed over.
-  operate::KnownNames names();
+  /// All names that mean something: files, hosts, steering, as they are at the first call. What cannot be read is
+  /// passed over.
+  const operate::KnownNames& names();
   /// What can be read of hosts; exit 1 where nothing can.
   OrExit<fleet::FleetView> hosts();
   /// The same, and of hosts of this machine what they say (not over a second ago) or, where they do not answer, what
@@ -64,6 +65,7 @@ class FleetSession {
   std::vector<config::JobConfig> jobs_;
   std::optional<runtime::LocalHosts> local_hosts_;
   SteadyTime local_hosts_at_{};  ///< when they said so
+  std::optional<operate::KnownNames> names_;
 };
 
 /// The same, once all hosts that answer tell what their workers run, or `enough` is known; without any other host than

@@ -246,6 +246,7 @@ TEST_F(FleetCommands, RefuseWhatNobodyKnows) {
   EXPECT_THAT(refusal({"reload", "web"}, 1), HasSubstr("there is no host \"web\""));
   EXPECT_THAT(refusal({"log-level", "debug", "web"}, 1), HasSubstr("there is no host \"web\""));
   EXPECT_THAT(refusal({"running", "pickr"}, 64), HasSubstr("did you mean \"picker\"?"));
+  EXPECT_THAT(refusal({"running", "orders", "--job", "pickr"}, 64), HasSubstr("did you mean \"picker\"?"));
   EXPECT_THAT(refusal({"cancel-running", "A-1"}, 1), HasSubstr("no host is at work on message A-1"));
   EXPECT_THAT(refusal({"cancel-running", "oders", "A-1"}, 64), HasSubstr("did you mean \"orders\"?"));
   EXPECT_THAT(json({"audit"}).as_array().size(), 1U) << "only the order that was written: to cancel";

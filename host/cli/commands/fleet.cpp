@@ -124,20 +124,23 @@ std::string nothing_at_work(FleetSession& session, const fleet::FleetView& view)
                                   ", claimed by a host that does not answer or is gone, or taken by `sluice receive`");
 }
 
-/// Those of the job or queue that the operand, --job or --queue names.
+/// Those of the job and queue that the operand, --job and --queue name.
 OrExit<void> keep_chosen(std::vector<operate::HandlerAtWork>& found, const Arguments& arguments,
                          FleetSession& session) {
-  std::string job = arguments.get("job");
-  std::string queue = arguments.get("queue");
+  const auto keep = [&found](std::string fleet::RunningRecord::*of, const std::string& name) {
+    std::erase_if(found, [&](const operate::HandlerAtWork& at_work) { return at_work.handler.*of != name; });
+  };
+  if (arguments.has("queue")) {
+    keep(&fleet::RunningRecord::queue, arguments.get("queue"));
+  }
+  if (const std::string job = arguments.get("job"); !job.empty()) {
+    SLUICE_PASS_ON(or_usage(session.names().job(fleet::Wish::pause, job)));
+    keep(&fleet::RunningRecord::job, job);
+  }
   if (const std::string name = arguments.get("name"); !name.empty()) {
     SLUICE_TRY(thing, or_usage(session.names().thing(fleet::Wish::pause, name)));
-    (thing->target == fleet::Target::queue ? queue : job) = name;
-  } else if (!job.empty()) {
-    SLUICE_PASS_ON(or_usage(session.names().job(fleet::Wish::pause, job)));
+    keep(thing->target == fleet::Target::queue ? &fleet::RunningRecord::queue : &fleet::RunningRecord::job, name);
   }
-  std::erase_if(found, [&](const operate::HandlerAtWork& at_work) {
-    return (!job.empty() && at_work.handler.job != job) || (!queue.empty() && at_work.handler.queue != queue);
-  });
   return {};
 }
 

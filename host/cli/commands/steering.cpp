@@ -44,7 +44,7 @@ struct StandingWish {
 
 /// A job or queue by the operand or by --job or --queue; exit 64 for none, and one that nobody knows.
 OrExit<Directive> read_thing(const Arguments& arguments, FleetSession& session) {
-  const operate::KnownNames names = session.names();
+  const operate::KnownNames& names = session.names();
   for (const auto& [option, meaning] : {std::pair("job", &operate::KnownNames::job),
                                         {"queue", &operate::KnownNames::queue},
                                         {"name", &operate::KnownNames::thing}}) {
@@ -385,7 +385,7 @@ Exit end_of_reload(LocalOrder& order, const OrderOptions& /*options*/, Console& 
 }
 
 OrExit<Directive> named_for_drain(FleetSession& session, const std::string& word) {
-  const auto names = session.names();
+  const auto& names = session.names();
   if (word.empty()) {
     const auto& hosts = names.hosts();
     return Exit::usage("which host? " + (hosts.empty() ? std::string("None is known here")
