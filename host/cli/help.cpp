@@ -354,21 +354,9 @@ std::string drop_in_page() {
   return page.take();
 }
 
-/// By their names: sluice(1), dynamomq(1), and a page for each command.
-std::map<std::string, std::string> manual() {
-  std::map<std::string, std::string> pages{{"sluice", general_page()}, {"dynamomq", drop_in_page()}};
-  for (const Command& command : commands()) {
-    pages.emplace(page_name(command.name), page_of(command));
-  }
-  return pages;
-}
-
-/// Where a shell looks for the completion of PROGRAM, below share/. bash and fish go by the file's name.
-struct CompletionPlace {
-  std::string_view shell;
-  std::string_view before;
-  std::string_view behind;
-};
+/// Where a shell looks for the completion of a program, below share/: what stands before its name, and behind it. bash
+/// and fish go by the file's name.
+using CompletionPlace = std::array<const char*, 3>;
 constexpr std::array<CompletionPlace, 3> kPlaces{{{"bash", "bash-completion/completions/", ""},
                                                   {"zsh", "zsh/site-functions/_", ""},
                                                   {"fish", "fish/vendor_completions.d/", ".fish"}}};
@@ -377,14 +365,18 @@ constexpr std::array<CompletionPlace, 3> kPlaces{{{"bash", "bash-completion/comp
 
 Exit write_share_files(const std::string& folder) {
   const std::filesystem::path root = folder;
-  for (const auto& [name, text] : manual()) {
-    SLUICE_PASS_ON(write_file(root / "man/man1" / (name + ".1"), text));
+  std::map<std::string, std::string> files{{"man/man1/sluice.1", general_page()},
+                                           {"man/man1/dynamomq.1", drop_in_page()}};
+  for (const Command& command : commands()) {
+    files.emplace("man/man1/" + page_name(command.name) + ".1", page_of(command));
   }
-  for (const CompletionPlace& place : kPlaces) {
-    for (const std::string_view program : {"sluice", "dynamomq"}) {
-      const std::string file = std::string(place.before) + std::string(program) + std::string(place.behind);
-      SLUICE_PASS_ON(write_file(root / file, completion_for(place.shell, program).value_or("")));
+  for (const auto& [shell, before, behind] : kPlaces) {
+    for (const std::string program : {"sluice", "dynamomq"}) {
+      files.emplace(before + program + behind, completion_for(shell, program).value_or(""));
     }
+  }
+  for (const auto& [name, text] : files) {
+    SLUICE_PASS_ON(write_file(root / name, text));
   }
   return Exit::ok();
 }

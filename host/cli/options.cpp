@@ -106,42 +106,6 @@ std::vector<Flag> without_flag(std::vector<Flag> flags, std::string_view name) {
   return flags;
 }
 
-Flag required(Flag flag) {
-  flag.required = true;
-  return flag;
-}
-
-Flag repeated(Flag flag) {
-  flag.repeated = true;
-  return flag;
-}
-
-Flag alone(Flag flag) {
-  flag.alone = true;
-  flag.filled = true;
-  return flag;
-}
-
-Flag filled(Flag flag) {
-  flag.filled = true;
-  return flag;
-}
-
-Flag one_of(Flag flag) {
-  flag.one_of = true;
-  return flag;
-}
-
-Flag only_with(std::string_view other, Flag flag) {
-  flag.with = other;
-  return flag;
-}
-
-Flag against(std::string_view others, Flag flag) {
-  flag.against = others;
-  return flag;
-}
-
 std::vector<Flag> output_flags() {
   return joined(output_flags_with(
                     "how to show it [default: the SLUICE_OUTPUT variable, else text on a terminal and json in a pipe]"),

@@ -18,13 +18,19 @@ namespace sluice::cli {
 std::vector<Flag> joined(std::vector<Flag> first, const std::vector<Flag>& second);
 /// `flags` but for the one of that name, which means nothing to a command.
 std::vector<Flag> without_flag(std::vector<Flag> flags, std::string_view name);
-Flag required(Flag flag);
-Flag repeated(Flag flag);
-Flag alone(Flag flag);
-Flag filled(Flag flag);
-Flag one_of(Flag flag);
-Flag only_with(std::string_view other, Flag flag);
-Flag against(std::string_view others, Flag flag);
+/// The flag with another value of a member; below, what is said so of many.
+template <typename Value>
+Flag set(Value Flag::*member, Value value, Flag flag) {
+  flag.*member = value;
+  return flag;
+}
+inline Flag required(const Flag& flag) { return set(&Flag::required, true, flag); }
+inline Flag repeated(const Flag& flag) { return set(&Flag::repeated, true, flag); }
+inline Flag filled(const Flag& flag) { return set(&Flag::filled, true, flag); }
+inline Flag alone(const Flag& flag) { return filled(set(&Flag::alone, true, flag)); }
+inline Flag one_of(const Flag& flag) { return set(&Flag::one_of, true, flag); }
+inline Flag only_with(std::string_view other, const Flag& flag) { return set(&Flag::with, other, flag); }
+inline Flag against(std::string_view others, const Flag& flag) { return set(&Flag::against, others, flag); }
 
 /// Lines and tables are made to fit into a terminal, but with this.
 inline constexpr Flag kWideFlag{"wide", {}, "whole lines, however narrow the terminal is"};

@@ -270,12 +270,6 @@ class Watch {
   Paces paces_;
 };
 
-Exit watch(const Arguments& arguments, QueueSession& session, const Wanted& wanted, Console& console) {
-  SLUICE_TRY(interval, arguments.duration("interval", std::chrono::seconds(2), std::chrono::milliseconds(100),
-                                          std::chrono::hours(24)));
-  return Watch(session, wanted, console).run(*interval);
-}
-
 Exit stats(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::optional));
   if (session->queue().empty()) {
@@ -288,7 +282,9 @@ Exit stats(const Arguments& arguments, Console& console) {
   }
   const Wanted wanted{arguments.has("exact"), fleet ? &*fleet : nullptr};
   if (arguments.has("watch")) {
-    return watch(arguments, *session, wanted, console);
+    SLUICE_TRY(interval, arguments.duration("interval", std::chrono::seconds(2), std::chrono::milliseconds(100),
+                                            std::chrono::hours(24)));
+    return Watch(*session, wanted, console).run(*interval);
   }
   SLUICE_TRY(seen, look(*session, wanted));
   console.out(console.shows_text() ? as_text(*seen, console.screen()) : as_json(*seen, JsonWriter::Layout::indented));

@@ -442,11 +442,11 @@ void write_plugin(JsonWriter& json, const plugin::LoadedPlugin& loaded) {
              "handlers", array_of(handlers, write_handler));
 }
 
-void print_json(const plugin::PluginRegistry& registry, Console& console) {
-  console.out(json_line("plugins", array_of(registry.plugins(), write_plugin), "rejected",
-                        array_of(registry.rejected(), [](JsonWriter& json, const auto& rejected) {
-                          put_object(json, "file", rejected.file, "why", rejected.why);
-                        })));
+std::string as_json(const plugin::PluginRegistry& registry) {
+  return json_line("plugins", array_of(registry.plugins(), write_plugin), "rejected",
+                   array_of(registry.rejected(), [](JsonWriter& json, const auto& rejected) {
+                     put_object(json, "file", rejected.file, "why", rejected.why);
+                   }));
 }
 
 Exit plugins(const Arguments& arguments, Console& console) {
@@ -469,18 +469,12 @@ Exit plugins(const Arguments& arguments, Console& console) {
   }
   settings.allow_insecure_files = arguments.has(kAllowInsecureFiles);
   SLUICE_PASS_ON(runtime::admit_plugins(settings, registry, {}));
-  if (console.shows_json()) {
-    print_json(registry, console);
-  } else {
-    console.out(wrapped(as_text(registry), console.screen()));
-  }
+  console.out(console.shows_json() ? as_json(registry) : wrapped(as_text(registry), console.screen()));
   if (registry.plugins().empty() && registry.rejected().empty()) {
     console.note("there is no plugin in " + sluice::joined(settings.plugin_dirs));
   }
   return Exit::ok();
 }
-
-using runtime::JobPlan;
 
 /// The job of that name with its handler loaded; exit 78 with what is wrong with files and plugins.
 OrExit<JobPlan> plan_of(const config::HostConfig& host, const std::string& name, plugin::PluginRegistry& registry) {

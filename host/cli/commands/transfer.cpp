@@ -371,12 +371,12 @@ Exit tail(const Arguments& arguments, Console& console) {
   SLUICE_TRY(limit, arguments.count("limit", 1000, 100'000));
   SLUICE_TRY(filter, parse_filter(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
-  operate::LookRequest request{.halves = {}, .limit = *limit, .filter = std::move(*filter)};
-  if (!arguments.has("dlq")) {
-    request.halves.push_back(queue::Half::standard);
-  }
-  request.halves.push_back(queue::Half::dlq);
-  Tail watch(*session, std::move(request), console);
+  const std::vector both{queue::Half::standard, queue::Half::dlq};
+  Tail watch(*session,
+             {.halves = arguments.has("dlq") ? std::vector{queue::Half::dlq} : both,
+              .limit = *limit,
+              .filter = std::move(*filter)},
+             console);
   Exit exit = watch.run(*interval);
   if (const auto cost = session->cost(); cost && exit.code() == kExitOk) {
     console.note(std::to_string(watch.looks()) + " looks; DynamoDB: " + cost::text_of(*cost, watch.looks(), "look"));

@@ -20,14 +20,9 @@ using validate::Report;
 constexpr int kExitNotTried = 2;
 
 Colour colour_of_verdict(CheckResult::Verdict verdict) {
-  switch (verdict) {
-    case CheckResult::Verdict::failed:
-      return Colour::red;
-    case CheckResult::Verdict::warned:
-      return Colour::yellow;
-    default:
-      return Colour::none;
-  }
+  return verdict == CheckResult::Verdict::failed   ? Colour::red
+         : verdict == CheckResult::Verdict::warned ? Colour::yellow
+                                                   : Colour::none;
 }
 
 std::string text_of(const CheckResult& check, const Screen& screen) {

@@ -106,9 +106,7 @@ void put_handler(JsonWriter& json, const sluice_handler& handler, std::string_vi
 }
 
 void write_handler(JsonWriter& json, const sluice_handler* handler) {
-  json.begin_object();
-  put_handler(json, *handler, kind_of(*handler));
-  json.end_object();
+  put_object(json, [&](JsonWriter& members) { put_handler(members, *handler, kind_of(*handler)); });
 }
 
 }  // namespace sluice::cli
