@@ -2,7 +2,6 @@
 #include <array>
 #include <boost/algorithm/string/replace.hpp>
 #include <cctype>
-#include <set>
 #include <span>
 
 #include "base/ranges.hpp"
@@ -55,56 +54,38 @@ std::string members_of(const std::vector<Command>& commands, const std::string& 
 /// The first words of names, or the second ones of those whose first is `family`.
 Suggestions suggest_command(const std::vector<Command>& commands, const std::string& family, const std::string& typed) {
   Suggestions found;
-  std::set<std::string> families;
-  for (const Command& command : commands) {
-    const auto blank = command.name.find(' ');
-    const std::string first(command.name.substr(0, blank));
-    if (!family.empty()) {
-      if (blank != std::string_view::npos && first == family) {
-        add_if_begun(found, std::string(command.name.substr(blank + 1)), command.summary, typed);
+  if (!family.empty()) {
+    for (const Command& command : commands) {
+      if (command.name.starts_with(family + " ")) {
+        add_if_begun(found, std::string(command.name.substr(family.size() + 1)), command.summary, typed);
       }
-    } else if (blank == std::string_view::npos) {
-      add_if_begun(found, first, command.summary, typed);
-      if (!command.alias.empty() && !typed.empty() && !first.starts_with(typed)) {
-        add_if_begun(found, std::string(command.alias), command.summary, typed);
-      }
-    } else if (families.insert(first).second) {
-      add_if_begun(found, first, members_of(commands, first), typed);
     }
+    return found;
   }
-  if (family.empty()) {
+  for (std::string& first : first_words(commands)) {
+    const Command* const command = find_command(commands, first);
+    const std::string meaning(command == nullptr ? members_of(commands, first) : std::string(command->summary));
+    if (command != nullptr && !typed.empty() && !first.starts_with(typed)) {
+      first = command->alias;
+    }
+    add_if_begun(found, std::move(first), meaning, typed);
+  }
+  if (find_command(commands, "help") == nullptr) {
     add_if_begun(found, "help", "Explain a command", typed);
   }
   return found;
 }
 
-/// What an option of this kind may name, as the host file and its jobs know it.
-Words known_names(std::string_view kind, const Arguments& line) {
-  const auto host = load_host_file(line);
-  if (host.has_error()) {
-    return {};
-  }
-  Words names = kind.starts_with("QUEUE") ? known_queues(*host) : Words();
-  if (kind.ends_with("JOB")) {
-    for (const config::JobConfig& job : config::load_job_files(*host, config::process_environment()).jobs) {
-      if (std::find(names.begin(), names.end(), job.name) == names.end()) {
-        names.push_back(job.name);
-      }
-    }
-  }
-  return names;
-}
-
-/// Of each kind of value that the option takes; among several, small words are the values themselves.
-Suggestions suggest_value(const Flag& flag, const Arguments& line, const std::string& typed) {
+/// Of each kind of value that the option takes: of "QUEUE", and other words in capitals, what stands for them; among
+/// several, small words are the values themselves.
+Suggestions suggest_value(const Flag& flag, const Arguments& line, const KnownNames& known, const std::string& typed) {
   Suggestions found;
   const Words kinds = split(flag.value, '|');
   for (const std::string& kind : kinds) {
-    const bool job = kind == "JOB" || (kind == "NAME" && flag.name == "job");
     found.files = found.files || kind == "FILE" || kind == "FOLDER" || kind == "X.so";
     Words words;
-    if (job || kind == "QUEUE" || kind == "QUEUE-OR-JOB") {
-      words = known_names(job ? "JOB" : kind, line);
+    if (std::isupper(static_cast<unsigned char>(kind.front())) != 0) {
+      words = known(kind == "NAME" && flag.name == "job" ? "JOB" : kind, line);
     } else if (kinds.size() > 1 && std::islower(static_cast<unsigned char>(kind.front())) != 0) {
       words = {kind};
     }
@@ -257,7 +238,38 @@ std::optional<std::string> nearest_word(const std::string& wrong, const std::vec
   return begun == nullptr ? std::nullopt : std::optional(*begun);
 }
 
-Suggestions suggest(const std::vector<Command>& commands, const Words& given) {
+Words first_words(const std::vector<Command>& commands) {
+  Words words;
+  for (const Command& command : commands) {
+    const std::string_view first = command.name.substr(0, command.name.find(' '));
+    if (std::find(words.begin(), words.end(), first) == words.end()) {
+      words.emplace_back(first);
+    }
+  }
+  return words;
+}
+
+Words names_in_files(std::string_view kind, const Arguments& line) {
+  if (kind != "QUEUE" && kind != "JOB" && kind != "QUEUE-OR-JOB") {
+    return {};
+  }
+  const auto host = load_host_file(line);
+  if (host.has_error()) {
+    return {};
+  }
+  Words names = kind.starts_with("QUEUE") ? known_queues(*host) : Words();
+  if (kind.ends_with("JOB")) {
+    for (const config::JobConfig& job : config::load_job_files(*host, config::process_environment()).jobs) {
+      if (std::find(names.begin(), names.end(), job.name) == names.end()) {
+        names.push_back(job.name);
+      }
+    }
+  }
+  return names;
+}
+
+Suggestions suggest(const std::vector<Command>& commands, const Words& given, const RememberedOptions& remembered,
+                    const KnownNames& known) {
   Words words = joined_at_equals(given);
   if (words.empty()) {
     words.emplace_back();
@@ -267,8 +279,9 @@ Suggestions suggest(const std::vector<Command>& commands, const Words& given) {
   if (!before.empty() && before.front() == "help") {
     Suggestions topics = suggest_command(commands, before.size() > 1 ? before[1] : std::string(), typed);
     // DynamoMQ has no filters.
-    const bool filters = before.size() == 1 && &commands == &cli::commands();
-    if (filters) {
+    const bool filters = std::any_of(commands.begin(), commands.end(),
+                                     [](const Command& command) { return command.flag("where") != nullptr; });
+    if (filters && before.size() == 1) {
       add_if_begun(topics, std::string(kFiltersTopic), "How to choose messages", typed);
     }
     return topics;
@@ -278,21 +291,24 @@ Suggestions suggest(const std::vector<Command>& commands, const Words& given) {
     return before.size() > 1 ? Suggestions() : suggest_command(commands, before.empty() ? "" : before[0], typed);
   }
   const auto line = Arguments::of_line(*command, std::span(before).subspan(command->name_words()));
+  Arguments whole = line;
+  whole.add(line.unsaid(remembered));
   if (const auto equals = typed.find('='); typed.starts_with("--") && equals != std::string::npos) {
     const Flag* flag = command->flag(option_name(typed));
     return flag == nullptr || flag->value.empty()
                ? Suggestions()
-               : with_beginning(suggest_value(*flag, line, typed.substr(equals + 1)), typed.substr(0, equals + 1));
+               : with_beginning(suggest_value(*flag, whole, known, typed.substr(equals + 1)),
+                                typed.substr(0, equals + 1));
   }
   if (const Flag* flag = line.awaited()) {
-    return suggest_value(*flag, line, typed);
+    return suggest_value(*flag, whole, known, typed);
   }
   const bool queue_first = queue_stands_first(command->flags) && line.plain().empty();
   const Flag* operand = typed.starts_with("-") ? nullptr : next_operand(*command, line);
-  if (operand != nullptr && queue_first && !line.has("queue") && command->flag("queue") != nullptr) {
+  if (operand != nullptr && queue_first && !whole.has("queue") && command->flag("queue") != nullptr) {
     operand = command->flag("queue");
   }
-  Suggestions found = operand == nullptr ? Suggestions() : suggest_value(*operand, line, typed);
+  Suggestions found = operand == nullptr ? Suggestions() : suggest_value(*operand, whole, known, typed);
   if (found.words.empty() && !found.files) {
     return suggest_flag(line, typed);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,9 +49,19 @@ struct Suggestions {
 /// The word that is meant by a wrong one: near to it in spelling, or the beginning of it or the other way round.
 std::optional<std::string> nearest_word(const std::string& wrong, const std::vector<std::string>& known);
 
-/// For the last one of the words after the program's name: commands, options, and values that are known: queues of the
-/// host file, words to choose from. Never fails; what cannot be read suggests nothing.
-Suggestions suggest(const std::vector<Command>& commands, const std::vector<std::string>& words);
+/// The first words of those commands' names, each once; those that are another name for one are not among them.
+std::vector<std::string> first_words(const std::vector<Command>& commands);
+
+/// What an option whose value is called so, such as QUEUE, JOB or ID, may name; `line` is what the line has so far.
+using KnownNames = std::function<std::vector<std::string>(std::string_view kind, const Arguments& line)>;
+/// As the host file and its jobs know it.
+std::vector<std::string> names_in_files(std::string_view kind, const Arguments& line);
+
+/// For the last one of the words after the program's name: commands, options, and values that are known: words to choose
+/// from, and what `known` has. `remembered`: what a shell adds to the line. Never fails; what cannot be read suggests
+/// nothing.
+Suggestions suggest(const std::vector<Command>& commands, const std::vector<std::string>& words,
+                    const RememberedOptions& remembered = {}, const KnownNames& known = names_in_files);
 
 /// The script that completes a program's words in "bash", "zsh", "fish" or "powershell"; nothing for another
 /// shell.

@@ -53,6 +53,8 @@ TEST(Suggestions, AreValuesWhereTheyAreKnown) {
   EXPECT_THAT(suggested({"ls", "--output=t"}), ElementsAre("--output=text")) << "as zsh and fish do";
   EXPECT_THAT(suggested({"table", "policy", "--role", "p"}), ElementsAre("producer"));
   EXPECT_TRUE(suggested({"ls", "--nonsense=t"}).empty());
+  EXPECT_THAT(suggested({"try", "--job", ""}), Not(Contains("NAME"))) << "it stands for others";
+  EXPECT_TRUE(suggest(cli::commands(), {"try", "--job", ""}).files);
   EXPECT_TRUE(suggest(cli::commands(), {"ls", "--config", ""}).files);
   EXPECT_TRUE(suggest(cli::commands(), {"try", "--plugin", ""}).files) << "whatever kind of file";
   EXPECT_TRUE(suggest(cli::commands(), {"plugins", "--dir", ""}).files);

@@ -17,19 +17,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-struct OwnWord {
-  std::string_view name;
-  std::string_view usage;
-  std::string_view summary;
-};
-constexpr std::array<OwnWord, 5> kOwnWords{{
-    {"use", "use QUEUE", "Go to another queue"},
-    {"id", "id [ID]", "Select a message for the commands that take --id; alone, select none"},
-    {"help", "help [COMMAND]", "This text, or all about one command"},
-    {"quit", "quit", "End, as Ctrl-D does"},
-    {"exit", "exit", "The same"},
-}};
-
 // They take the terminal and the signals for themselves.
 constexpr std::array<std::string_view, 2> kElsewhere{"run", "shell"};
 // The selected message is not meant: they name one that is not there yet, or are about a whole queue.
@@ -47,33 +34,43 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, size>& 
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-bool is_own(std::string_view word) {
-  return std::any_of(kOwnWords.begin(), kOwnWords.end(), [word](const OwnWord& own) { return own.name == word; });
-}
-
 bool can_be_typed(const Command& command) { return !is_one_of(command.name, kElsewhere); }
 
-std::string_view first_word(std::string_view name) { return name.substr(0, name.find(' ')); }
+/// The shell's own words, which take no options, and may be typed beside the commands.
+const std::vector<Command>& own_words() {
+  static const std::vector<Command> kOwn{
+      {.name = "use",
+       .summary = "Go to another queue",
+       .usage = "QUEUE",
+       .flags = {{.name = "queue", .value = "QUEUE", .alone = true}}},
+      {.name = "id",
+       .summary = "Select a message for the commands that take --id; alone, select none",
+       .usage = "[ID]",
+       .flags = {{.name = "id", .value = "ID", .alone = true}}},
+      {.name = "help", .summary = "This text, or all about one command", .usage = "[COMMAND]"},
+      {.name = "quit", .summary = "End, as Ctrl-D does"},
+      {.name = "exit", .summary = "The same"}};
+  return kOwn;
+}
+
+bool is_own(std::string_view word) { return find_command(own_words(), word) != nullptr; }
+
+/// All that a line may begin with.
+const std::vector<Command>& typed_words() {
+  static const std::vector<Command> kWords = [] {
+    std::vector<Command> words = own_words();
+    std::copy_if(commands().begin(), commands().end(), std::back_inserter(words), can_be_typed);
+    return words;
+  }();
+  return kWords;
+}
 
 /// What a line says to the command that it names.
 Arguments read(const Command& command, const Words& words) {
   return Arguments::of_line(command, std::span(words).subspan(command.name_words()));
 }
 
-bool takes_plain_ids(const Command& command) {
-  const Flag* const id = command.flag("id");
-  return id != nullptr && id->alone;
-}
-
-/// Whether the word after `before` is a message's id.
-bool names_message(const Words& before, std::string_view typed) {
-  const Command* const command = find_command(commands(), before);
-  const Flag* const awaited = command == nullptr ? nullptr : read(*command, before).awaited();
-  return awaited != nullptr ? awaited->name == "id"
-                            : command != nullptr && takes_plain_ids(*command) && !typed.starts_with('-');
-}
-
-/// The same, cut where it is long for a line of its own.
+/// Visible, and cut where it is long for a line of its own.
 std::string clipped(std::string_view text) {
   std::string line = visible(text);
   if (line.size() > kWidestId) {
@@ -82,27 +79,13 @@ std::string clipped(std::string_view text) {
   return line;
 }
 
-/// The names that a line may begin with, of one word each.
-Words first_words() {
-  std::set<std::string> names;
-  for (const OwnWord& own : kOwnWords) {
-    names.emplace(own.name);
-  }
-  for (const Command& command : commands()) {
-    if (can_be_typed(command)) {
-      names.emplace(first_word(command.name));
-    }
-  }
-  return {names.begin(), names.end()};
-}
-
 std::string help_text() {
   constexpr std::size_t kColumn = 20;
   std::string text =
       "The options that this shell was started with, the queue and the selected message\n"
       "are added to each command that takes them and does not name its own.\n\nIn this shell:\n";
-  for (const OwnWord& own : kOwnWords) {
-    std::string row = "  " + std::string(own.usage);
+  for (const Command& own : own_words()) {
+    std::string row = "  " + std::string(own.name) + " " + std::string(own.usage);
     row.resize(std::max(row.size() + 1, kColumn), ' ');
     text += row + std::string(own.summary) + "\n";
   }
@@ -210,7 +193,7 @@ int QueueShell::select(const Words& words, const ShellOutput& output) {
 int QueueShell::run_command(const Words& words, const ShellOutput& output) {
   const std::string& first = words.front();
   const Command* command = find_command(commands(), words);
-  const Words known = first_words();
+  const Words known = first_words(typed_words());
   if (command == nullptr && std::find(known.begin(), known.end(), first) == known.end()) {
     const auto meant = nearest_word(first, known);
     output.note("unknown command \"" + clipped(first) + "\"; " +
@@ -225,9 +208,6 @@ int QueueShell::run_command(const Words& words, const ShellOutput& output) {
     return kExitUsage;
   }
   const Arguments line = read(*command, words);
-  for (const std::string& id : takes_plain_ids(*command) ? line.plain() : Words()) {
-    note_id(id);
-  }
   for (const std::string& id : line.all("id")) {
     note_id(id);
   }
@@ -288,40 +268,19 @@ Completion QueueShell::complete(std::string_view before_cursor) {
   return {.replaced = typed.size(), .words = candidates(*before, typed)};
 }
 
-std::vector<std::string> QueueShell::candidates(const Words& before, std::string_view typed) {
-  Words offered;
-  if (before.empty()) {
-    offered = first_words();
-  } else if (before.front() == "use") {
-    offered = before.size() == 1 ? surroundings_.queues() : Words();
-  } else if (before.front() == "id") {
-    offered = before.size() == 1 ? known_ids() : Words();
-  } else if (names_message(before, typed)) {
-    offered = known_ids();
-  } else {
-    offered = suggested(before, typed);
-  }
+std::vector<std::string> QueueShell::candidates(Words before, std::string_view typed) {
+  const bool takes_options = before.empty() || !is_own(before.front());
+  before.emplace_back(typed);
+  const auto known = [this](std::string_view kind, const Arguments& line) {
+    return kind == "ID" ? known_ids() : kind == "QUEUE" ? surroundings_.queues() : names_in_files(kind, line);
+  };
   std::set<std::string> fitting;
-  for (const std::string& word : offered) {
-    if (word.starts_with(typed) && can_stand_on_line(word)) {
-      fitting.insert(shell_word(word));
+  for (const auto& word : suggest(typed_words(), before, options_, known).words) {
+    if (can_stand_on_line(word.text) && (takes_options || option_name(word.text).empty())) {
+      fitting.insert(shell_word(word.text));
     }
   }
   return {fitting.begin(), fitting.end()};
-}
-
-std::vector<std::string> QueueShell::suggested(Words words, std::string_view typed) const {
-  const Command* const command = find_command(commands(), words);
-  if (const auto config = options_.find("config"); config != options_.end() && command != nullptr) {
-    // So that the queues are those of the host file that the commands work with.
-    words.insert(words.begin() + static_cast<std::ptrdiff_t>(command->name_words()), {"--config", config->second});
-  }
-  words.emplace_back(typed);
-  Words texts;
-  for (auto& word : suggest(commands(), words).words) {
-    texts.push_back(std::move(word.text));
-  }
-  return texts;
 }
 
 std::vector<std::string> QueueShell::known_ids() {

@@ -52,8 +52,8 @@ class QueueShell final : public Shell {
   RememberedOptions remembered_for(const Arguments& line, bool here) const;
   void note_id(const std::string& id);
 
-  std::vector<std::string> candidates(const Words& before, std::string_view typed);
-  std::vector<std::string> suggested(Words words, std::string_view typed) const;
+  /// What may stand after those words, as it is typed.
+  std::vector<std::string> candidates(Words before, std::string_view typed);
   std::vector<std::string> known_ids();
 
   RememberedOptions options_;
