@@ -417,11 +417,10 @@ OrExit<void> Arguments::check(const Flag& flag) const {
   return {};
 }
 
-Arguments Arguments::of(const std::map<std::string, std::string>& values) {
+Arguments Arguments::of(const RememberedOptions& options, std::vector<std::string> plain) {
   Arguments arguments;
-  for (const auto& [name, value] : values) {
-    arguments.values_[name].push_back(value);
-  }
+  arguments.add(options);
+  arguments.words_ = std::move(plain);
   return arguments;
 }
 

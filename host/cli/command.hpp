@@ -150,8 +150,8 @@ class Arguments {
   RememberedOptions unsaid(const RememberedOptions& remembered) const;
   /// Takes them as if they had been typed.
   void add(const RememberedOptions& unsaid);
-  /// Options that somebody else has read and checked, by their names.
-  static Arguments of(const std::map<std::string, std::string>& values);
+  /// Options that somebody else has read and checked, and the words beside them.
+  static Arguments of(const RememberedOptions& options, std::vector<std::string> plain = {});
 
   /// Whose they are; null where somebody else has read them.
   const Command* command() const { return command_; }

@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <functional>
-#include <map>
 
 #include "host/cli/drop_in/dynamomq_operations.hpp"
 #include "host/cli/help.hpp"
@@ -17,24 +16,15 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// DynamoMQ's spelling of an option, and the one that everything behind this file knows.
-struct Spelling {
-  std::string_view theirs;
-  std::string_view ours;
-};
-constexpr std::array<Spelling, 3> kSpellings{
-    {{"endpoint-url", "endpoint"}, {"index-name", "index"}, {"table-name", "table"}}};
+constexpr std::string_view kName = "dynamomq";
 
-std::string our_name(std::string_view theirs) {
-  const auto* const found = std::find_if(kSpellings.begin(), kSpellings.end(),
-                                         [theirs](const Spelling& spelling) { return spelling.theirs == theirs; });
-  return std::string(found == kSpellings.end() ? theirs : found->ours);
-}
+/// What everything behind this file calls a flag: "table" is their "table-name".
+std::string our_name(std::string_view theirs) { return std::string(theirs.substr(0, theirs.find('-'))); }
 
 // What every command takes. Those without help are ours.
 const Command& common() {
   static const Command kCommon{
-      .name = "dynamomq",
+      .name = kName,
       .flags = {{.name = "endpoint-url", .value = "string", .help = "address of DynamoDB, in place of AWS's own"},
                 {.name = "index-name",
                  .value = "string",
@@ -64,19 +54,14 @@ std::size_t command_position(const Words& words) {
 
 std::string unknown_command(const std::string& name) {
   std::string text = "unknown command \"" + name + "\" for \"dynamomq\"";
-  Words known;
-  for (const Command& command : drop_in_commands()) {
-    known.emplace_back(command.name);
-  }
-  if (const auto meant = nearest_word(name, known)) {
+  if (const auto meant = nearest_word(name, first_words(drop_in_commands()))) {
     text += "\n\nDid you mean this?\n\t" + *meant + "\n";
   }
   return text;
 }
 
 /// Reads the flag at `at`, and the next word where that is its value; returns what is wrong, or nothing.
-std::string read_flag(const Command* command, const Words& words, std::size_t& at,
-                      std::map<std::string, std::string>& values) {
+std::string read_flag(const Command* command, const Words& words, std::size_t& at, RememberedOptions& values) {
   const std::string& word = words[at];
   const auto equals = word.find('=');
   const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
@@ -98,20 +83,36 @@ std::string read_flag(const Command* command, const Words& words, std::size_t& a
   return {};
 }
 
-/// Reads flags one after the other; stops at the first that is wrong.
+/// Reads flags one after the other, as far as "--"; stops at the first that is wrong.
 void read_flags(const Words& words, DropInWords& parsed) {
-  std::map<std::string, std::string> values;
+  RememberedOptions values;
+  Words plain;
   for (std::size_t at = 0; at < words.size() && words[at] != "--" && parsed.error.empty(); ++at) {
     const std::string& word = words[at];
     if (word == "-h" || word == "--help") {
       parsed.wants_help = true;
-    } else if (word.rfind("--", 0) == 0) {
+    } else if (word.starts_with("--")) {
       parsed.error = read_flag(parsed.command, words, at, values);
     } else if (word.size() > 1 && word.front() == '-') {
       parsed.error = "unknown shorthand flag: '" + word.substr(1, 1) + "' in " + word;
+    } else {
+      plain.push_back(word);
     }
   }
-  parsed.arguments = Arguments::of(values);
+  parsed.arguments = Arguments::of(values, std::move(plain));
+}
+
+/// A row for each pair, the right halves in one column.
+std::string in_two_columns(const std::vector<std::pair<std::string, std::string>>& rows, std::size_t gap) {
+  std::size_t column = 0;
+  for (const auto& [left, right] : rows) {
+    column = std::max(column, left.size() + gap);
+  }
+  std::string text;
+  for (const auto& [left, right] : rows) {
+    text += left + std::string(column - left.size(), ' ') + right + "\n";
+  }
+  return text;
 }
 
 std::string flag_lines(const Command* command) {
@@ -126,15 +127,7 @@ std::string flag_lines(const Command* command) {
   std::sort(lines.begin(), lines.end(), [](const auto& left, const auto& right) {
     return left.first.substr(left.first.find("--")) < right.first.substr(right.first.find("--"));
   });
-  std::size_t column = 0;
-  for (const auto& [left, right] : lines) {
-    column = std::max(column, left.size() + 3);
-  }
-  std::string text;
-  for (const auto& [left, right] : lines) {
-    text += left + std::string(column - left.size(), ' ') + right + "\n";
-  }
-  return text;
+  return in_two_columns(lines, 3);
 }
 
 using queue::StoredMessage;
@@ -230,6 +223,28 @@ Exit purge(const Arguments& arguments, Console& console) {
   return Exit::ok();
 }
 
+Exit help(const Arguments& arguments, Console& console) {
+  const Words& topic = arguments.plain();
+  const Command* command = topic.empty() ? nullptr : find_command(drop_in_commands(), topic.front());
+  if (!topic.empty() && command == nullptr) {
+    std::string text = "Unknown help topic [";
+    for (const std::string& word : topic) {
+      text += (&word == &topic.front() ? "`" : " `") + word + "`";
+    }
+    console.error_text(text + "]\n" + drop_in_usage(nullptr));
+    return Exit::ok();  // no failure there either
+  }
+  console.out(drop_in_help(command));
+  return Exit::ok();
+}
+
+Exit completion(const Arguments& arguments, Console& console) {
+  const Words& shell = arguments.plain();
+  const auto script = shell.empty() ? std::nullopt : completion_for(shell.front(), kName);
+  console.out(script ? *script : drop_in_help(find_command(drop_in_commands(), "completion")));
+  return Exit::ok();
+}
+
 Command make(std::string_view name, std::string_view summary, std::vector<Flag> flags, Run run,
              std::string_view alias = {}) {
   return {.name = name, .alias = alias, .summary = summary, .flags = std::move(flags), .run = std::move(run)};
@@ -242,13 +257,13 @@ std::vector<Command> make_commands() {
   const std::vector<Flag> unused_id{{.name = "id", .value = "string", .help = "not used"}};
   return {
       make("completion", "Print the script that completes words: completion bash, zsh, fish or powershell",
-           {{.name = "no-descriptions", .help = "not used"}}, nullptr),
+           {{.name = "no-descriptions", .help = "not used"}}, completion),
       make("delete", "Delete the message of an id", id, silently(&Operations::remove)),
       make("dlq", "Count the messages of the DLQ", unused_id, count(queue::Half::dlq)),
       make("enqueue-test", "Send the test messages A-101, A-202, A-303 and A-404", unused_id, enqueue_test),
       make("fail", "Make the message of an id visible again", id, on_message(&Operations::fail)),
       make("get", "Show the message of an id", id, on_queue(get)),
-      make("help", "Help about any command", {}, nullptr),
+      make("help", "Help about any command", {}, help),
       make("invalid", "Move the message of an id to the DLQ", id, silently(&Operations::invalid)),
       make("ls", "List ten messages and their states", {}, on_queue(ls)),
       make("purge", "Delete all messages of both halves", {{.name = "yes", .help = "do not ask on a terminal"}}, purge),
@@ -261,51 +276,12 @@ std::vector<Command> make_commands() {
   };
 }
 
-constexpr std::string_view kName = "dynamomq";
-
 /// DynamoMQ says what is wrong on both streams: scripts read the one, people the other.
 int fail(const std::string& error, const std::string& usage, Console& console) {
   console.out("ERROR: " + error + "\n");
   console.flush();
   console.error_text("Error: " + error + "\n" + usage + "\n");
   return kExitFailure;
-}
-
-/// The words that are not flags.
-Words plain_words(const Words& words) {
-  Words plain;
-  std::copy_if(words.begin(), words.end(), std::back_inserter(plain),
-               [](const std::string& word) { return word.empty() || word.front() != '-'; });
-  return plain;
-}
-
-/// No failure there either.
-int unknown_topic(const Words& topic, Console& console) {
-  std::string text = "Unknown help topic [";
-  for (const std::string& word : topic) {
-    text += (&word == &topic.front() ? "`" : " `") + word + "`";
-  }
-  console.error_text(text + "]\n" + drop_in_usage(nullptr));
-  return kExitOk;
-}
-
-int help(const Words& plain, Console& console) {
-  const Command* command = plain.empty() ? nullptr : parse_drop_in({plain.front()}).command;
-  if (!plain.empty() && command == nullptr) {
-    return unknown_topic(plain, console);
-  }
-  console.out(drop_in_help(command));
-  return kExitOk;
-}
-
-int completion(const Words& plain, const Command& command, Console& console) {
-  const auto script = plain.empty() ? std::nullopt : completion_for(plain.front(), kName);
-  if (!script) {
-    console.out(drop_in_help(&command));
-    return kExitOk;
-  }
-  console.out(*script);
-  return kExitOk;
 }
 
 int dispatch(const Words& words, Console& console) {
@@ -324,16 +300,8 @@ int dispatch(const Words& words, Console& console) {
     console.out(drop_in_help(parsed.command));
     return kExitOk;
   }
-  Exit end;
-  if (parsed.command == nullptr) {
-    end = run_dynamomq_shell(parsed.arguments, console);
-  } else if (parsed.command->run != nullptr) {
-    end = parsed.command->run(parsed.arguments, console);
-  } else {
-    Words plain = plain_words(words);
-    plain.erase(plain.begin());
-    return parsed.command->name == "help" ? help(plain, console) : completion(plain, *parsed.command, console);
-  }
+  const Exit end = parsed.command == nullptr ? run_dynamomq_shell(parsed.arguments, console)
+                                             : parsed.command->run(parsed.arguments, console);
   if (end.code() != kExitOk) {
     return fail(end.lines().empty() ? "internal error" : end.lines().front(), drop_in_usage(parsed.command), console);
   }
@@ -363,14 +331,11 @@ std::string drop_in_usage(const Command* command) {
   std::string text = "Usage:\n  dynamomq " + (command == nullptr ? "" : std::string(command->name) + " ") + "[flags]\n";
   if (command == nullptr) {
     text += "  dynamomq [command]\n\nAvailable Commands:\n";
-    std::size_t column = 0;
+    std::vector<std::pair<std::string, std::string>> rows;
     for (const Command& listed : drop_in_commands()) {
-      column = std::max(column, listed.name.size() + 1);
+      rows.emplace_back("  " + std::string(listed.name), listed.summary);
     }
-    for (const Command& listed : drop_in_commands()) {
-      text += "  " + std::string(listed.name) + std::string(column - listed.name.size(), ' ') +
-              std::string(listed.summary) + "\n";
-    }
+    text += in_two_columns(rows, 1);
   }
   text += "\nFlags:\n" + flag_lines(command);
   if (command == nullptr) {

@@ -23,10 +23,10 @@ const std::vector<Command>& drop_in_commands();
 int run_drop_in(const std::vector<std::string>& words, Console& console);
 
 /// What a run got from its words, read as DynamoMQ reads them: flags before and behind the command, of one given twice
-/// the last, further words ignored. `error` is empty when all is well.
+/// the last. `error` is empty when all is well.
 struct DropInWords {
   const Command* command = nullptr;  ///< null: the program itself
-  Arguments arguments;
+  Arguments arguments;               ///< its plain words are those after the command
   bool wants_help = false;
   std::string error;
   bool unknown_command = false;

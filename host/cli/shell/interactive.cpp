@@ -109,7 +109,7 @@ RememberedOptions remembered(const Arguments& arguments) {
 /// Ids to complete with. Silent about failures: the command that is being typed will say what is wrong.
 std::vector<std::string> first_ids(const RememberedOptions& options) {
   std::vector<std::string> ids;
-  auto session = QueueSession::open(Arguments::of({options.begin(), options.end()}));
+  auto session = QueueSession::open(Arguments::of(options));
   if (session.has_error()) {
     return ids;
   }
@@ -153,7 +153,7 @@ Exit run_shell(const Arguments& arguments, Console& console) {
     return run_command_line(words, console, remembered);
   };
   const auto try_open = [](const RememberedOptions& chosen) {
-    const auto session = QueueSession::open(Arguments::of({chosen.begin(), chosen.end()}));
+    const auto session = QueueSession::open(Arguments::of(chosen));
     return session.has_error() ? session.error() : Exit::ok();
   };
   QueueShell shell(std::move(options),
