@@ -178,6 +178,35 @@ TEST(Conversion, QuotesWhatTomlNeedsQuoted) {
   EXPECT_TRUE(has_line(host(done), "password = \"a\\\"b\\\\c$${D}\"")) << host(done);
 }
 
+// Its characters stand for templates, and may be written by an escape of YAML all the same.
+TEST(Conversion, TakesTheCharactersOfAMarkForThemselves) {
+  const Conversion done =
+      convert(std::string(kOutbox) + kNats +
+              "database:\n  uri: mysql://h/d\n  username: u\n  password: \"a\\uE000b\\uE0017\\uE001\"\n");
+  EXPECT_TRUE(has_line(host(done),
+                       "password = \"a\xEE\x80\x80"
+                       "b\xEE\x80\x81"
+                       "7\xEE\x80\x81\""))
+      << host(done);
+}
+
+TEST(Conversion, TakesAVariableInAListForItsElement) {
+  const std::string yaml = std::string(kDatabase) + kOutbox +
+                           "publisher:\n  aws:\n    sns:\n      resources:\n        whitelist: [\"${A}\", ${B:-b}]\n";
+  EXPECT_TRUE(
+      has_line(file(convert(yaml, {{"A", "a"}}), "jobs.d/orders-sns.toml"), "types = [\"${A:-}\", \"${B:-b}\"]"));
+  EXPECT_EQ(convert(yaml).complaints, "publisher: (aws: (sns: (resources: (whitelist: (0: cannot be blank.).).).).).");
+}
+
+TEST(Conversion, SaysWhatAVariableMakesOfTheFile) {
+  const std::string yaml = std::string(kDatabase) + kNats + "outbox:\n  producerName: ${NAME}\n";
+  EXPECT_EQ(convert(yaml, {{"NAME", "[a"}}).complaints.find("with the variables of this environment: line "), 0U);
+  EXPECT_EQ(convert(yaml, {{"NAME", "[a, b]"}}).complaints, "outbox: (producerName: must be a string.).");
+  EXPECT_EQ(convert(yaml + "tracking: ${TRACKING}\n", {{"NAME", "n"}, {"TRACKING", "{enabled: true, agentAddr: h}"}})
+                .complaints,
+            "");
+}
+
 TEST(Conversion, EndsAliasesOfAliases) {
   std::string bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\n";
   for (char name = 'b'; name < 'j'; ++name) {

@@ -16,12 +16,12 @@ config::Environment environment(std::map<std::string, std::string> values) {
 
 std::string expanded(const std::string& text, std::map<std::string, std::string> values) {
   const MarkedText marked = mark_templates(text);
-  return expand_marks(marked.text, marked.templates, environment(std::move(values))).text;
+  return read_marks(marked.text, marked.templates, environment(std::move(values))).now;
 }
 
-Translated translated(const std::string& text) {
+Reading translated(const std::string& text) {
   const MarkedText marked = mark_templates(text);
-  return translate_marks(marked.text, marked.templates, false);
+  return read_marks(marked.text, marked.templates, environment({}));
 }
 
 TEST(Template, ExpandsEachFormAsComposeDoes) {
@@ -53,9 +53,8 @@ TEST(Template, ExpandsEachFormAsComposeDoes) {
 
 TEST(Template, SaysWhichRequiredVariableIsMissing) {
   const MarkedText marked = mark_templates("${A:?because} ${B?}");
-  EXPECT_EQ(expand_marks(marked.text, marked.templates, environment({{"B", ""}})).missing,
-            std::vector<std::string>{"A"});
-  EXPECT_EQ(expand_marks(marked.text, marked.templates, environment({{"A", ""}})).missing,
+  EXPECT_EQ(read_marks(marked.text, marked.templates, environment({{"B", ""}})).missing, std::vector<std::string>{"A"});
+  EXPECT_EQ(read_marks(marked.text, marked.templates, environment({{"A", ""}})).missing,
             (std::vector<std::string>{"A", "B"}));
 }
 
@@ -69,16 +68,16 @@ TEST(Template, NamesTheLineOfABadOneAndNotItsText) {
 }
 
 TEST(Template, BecomesOursWhereOursSaysTheSame) {
-  EXPECT_EQ(translated("a $V b").text, "a ${V:-} b");
-  EXPECT_EQ(translated("${V:-d${W}}").text, "${V:-d${W:-}}");
-  EXPECT_EQ(translated("${V:?why not}").text, "${V:?why not}");
-  EXPECT_EQ(translated("$${V}").text, "$${V}") << "a literal";
+  EXPECT_EQ(translated("a $V b").ours, "a ${V:-} b");
+  EXPECT_EQ(translated("${V:-d${W}}").ours, "${V:-d${W:-}}");
+  EXPECT_EQ(translated("${V:?why not}").ours, "${V:?why not}");
+  EXPECT_EQ(translated("$${V}").ours, "$${V}") << "a literal";
   EXPECT_FALSE(translated("$${V}").has_variables);
   EXPECT_TRUE(translated("${V:-d}").differences.empty());
 }
 
 TEST(Template, SaysWhereOursBehavesOtherwise) {
-  EXPECT_EQ(translated("${V-d}").text, "${V:-d}");
+  EXPECT_EQ(translated("${V-d}").ours, "${V:-d}");
   EXPECT_EQ(translated("${V-d}").differences.size(), 1U);
   EXPECT_TRUE(translated("${V-}").differences.empty()) << "empty either way";
   EXPECT_EQ(translated("${V?m}").differences.size(), 1U);

@@ -18,10 +18,6 @@ namespace {
 
 constexpr std::size_t kMaxFile = 1024 * 1024;
 
-std::string where(const YamlError& error) {
-  return (error.line == 0 ? std::string() : "line " + std::to_string(error.line) + ": ") + error.what;
-}
-
 struct GoUnit {
   std::string_view name;
   double nanoseconds;
@@ -39,23 +35,18 @@ std::vector<std::string> keys_of(const std::string& path) {
 }  // namespace
 
 void Complaints::add(const std::string& path, const std::string& what) {
-  const std::size_t dot = path.find('.');
-  Member& member = members_[path.substr(0, dot)];
-  if (dot == std::string::npos) {
-    member.what = member.what.empty() ? what : member.what;
-    return;
+  Complaints* field = this;
+  for (const std::string& key : keys_of(path)) {
+    field = &field->members_[key];
   }
-  if (member.inner == nullptr) {
-    member.inner = std::make_unique<Complaints>();
-  }
-  member.inner->add(path.substr(dot + 1), what);
+  field->what_ = field->what_.empty() ? what : field->what_;
 }
 
 std::string Complaints::text() const {
   std::string text;
   for (const auto& [key, member] : members_) {
-    text += text.empty() ? "" : "; ";
-    text += key + ": " + (member.what.empty() ? "(" + member.inner->text() + ")" : member.what);
+    text += (text.empty() ? "" : "; ") + key + ": ";
+    text += member.what_.empty() ? "(" + member.text() + ")" : member.what_;
   }
   return text + ".";
 }
@@ -98,118 +89,88 @@ std::unique_ptr<Fields> Fields::read(const std::string& text, const config::Envi
     error = marked.error;
     return nullptr;
   }
-  auto tree = parse_yaml(marked.text);
-  if (const auto* wrong = std::get_if<YamlError>(&tree)) {
-    error = where(*wrong);
+  auto tree = parse_yaml(marked, environment);
+  if (auto* wrong = std::get_if<std::string>(&tree)) {
+    error = std::move(*wrong);
     return nullptr;
   }
-  auto plain = parse_yaml(expand_marks(marked.text, marked.templates, environment).text);
-  if (const auto* wrong = std::get_if<YamlError>(&plain)) {
-    error = "with the variables of this environment: " + where(*wrong);
-    return nullptr;
-  }
-  return std::unique_ptr<Fields>(new Fields(std::move(marked), std::get<YamlNode>(std::move(tree)),
-                                            std::get<YamlNode>(std::move(plain)), environment));
+  return std::unique_ptr<Fields>(
+      new Fields(std::move(marked.templates), std::get<YamlNode>(std::move(tree)), environment));
 }
 
-Fields::Fields(MarkedText marked, YamlNode tree, YamlNode plain, const config::Environment& environment)
-    : templates_(std::move(marked.templates)),
-      tree_(std::move(tree)),
-      plain_(std::move(plain)),
-      environment_(environment) {}
-
-Fields::Found Fields::find(const std::string& path) {
+const YamlNode* Fields::find(const std::string& path) {
   known_.insert(path);
-  Found found{&tree_, &plain_};
+  const YamlNode* node = &tree_;
   for (const std::string& key : keys_of(path)) {
-    found.marked = found.marked == nullptr ? nullptr : found.marked->find(key);
-    found.plain = found.plain == nullptr ? nullptr : found.plain->find(key);
+    node = node == nullptr ? nullptr : node->find(key);
   }
-  return found.plain == nullptr || found.plain->kind == YamlNode::Kind::nothing
-             ? (found.marked != nullptr && has_marks(found.marked->text) ? Found{found.marked, nullptr} : Found{})
-             : found;
+  return node != nullptr && node->kind == YamlNode::Kind::nothing && !has_marks(node->marked) ? nullptr : node;
 }
 
-bool Fields::has(const std::string& path) {
-  const Found found = find(path);
-  return found.plain != nullptr || found.marked != nullptr;
-}
+bool Fields::has(const std::string& path) { return find(path) != nullptr; }
 
 std::string Fields::meaning(const std::string& path) {
-  const Found found = find(path);
-  return found.plain == nullptr ? std::string() : found.plain->text;
+  const YamlNode* node = find(path);
+  return node == nullptr ? std::string() : node->text;
 }
 
-Text Fields::translated(const std::string& path, const Found& found, bool whole) {
-  const std::string now = found.plain == nullptr ? std::string() : found.plain->text;
-  const std::string& marked = found.marked == nullptr ? now : found.marked->text;
-  if (!has_marks(marked) && marked == now) {
-    return {translate_marks(marked, templates_, false).text, false};
-  }
-  const Expanded expanded = expand_marks(marked, templates_, environment_);
-  const Translated ours = translate_marks(marked, templates_, whole);
-  // A template that holds more than the text of one value means what it means only in the whole file.
-  const bool same = expanded.text == now || found.plain == nullptr;
-  if (same && ours.unsayable.empty()) {
-    for (const std::string& difference : ours.differences) {
+Text Fields::translated(const std::string& path, const YamlNode& node, bool needed) {
+  const Reading read = read_marks(node.marked, templates_, environment_, needed);
+  // A variable that holds more than a text means what it means only where it stands.
+  const bool same = read.now == node.text || node.kind == YamlNode::Kind::nothing;
+  if (same && read.unsayable.empty()) {
+    for (const std::string& difference : read.differences) {
       remark(path, difference);
     }
-    return {ours.text, true};
+    return {read.ours, read.has_variables};
   }
-  if (!expanded.missing.empty()) {
-    complain(path, "required variable " + expanded.missing.front() + " is missing a value");
+  if (!read.missing.empty()) {
+    complain(path, "required variable " + read.missing.front() + " is missing a value");
     return {};
   }
-  remark(path, std::string("written with what the variable") + (ours.unsayable.size() > 1 ? "s " : " ") +
-                   sluice::joined(ours.unsayable) + (ours.unsayable.empty() ? "" : " ") +
+  remark(path, std::string("written with what the variable") + (read.unsayable.size() > 1 ? "s " : " ") +
+                   sluice::joined(read.unsayable) + (read.unsayable.empty() ? "" : " ") +
                    "stood for when it was converted: our files have no such template");
-  return {translate_marks(now, {}, false).text, false};
+  return {read_marks(node.text, {}, environment_).ours, false};
 }
 
 std::optional<Text> Fields::text(const std::string& path, bool needed) {
-  const Found found = find(path);
-  if (found.plain == nullptr && found.marked == nullptr) {
-    if (needed) {
-      complain(path, "cannot be blank");
-    }
-    return std::nullopt;
-  }
-  if (found.plain != nullptr && found.plain->kind != YamlNode::Kind::scalar) {
+  const YamlNode* node = find(path);
+  if (node != nullptr && node->kind != YamlNode::Kind::scalar && node->kind != YamlNode::Kind::nothing) {
     complain(path, "must be a string");
     return std::nullopt;
   }
-  Text text = translated(path, found, needed);
-  if (text.text.empty()) {
-    if (needed) {
-      complain(path, "cannot be blank");
-    }
-    return std::nullopt;
+  Text text = node == nullptr ? Text() : translated(path, *node, needed);
+  if (!text.text.empty()) {
+    return text;
   }
-  return text;
+  if (needed) {
+    complain(path, "cannot be blank");
+  }
+  return std::nullopt;
 }
 
 /// For what our files have no variables in: numbers, booleans, durations.
 std::optional<std::string> Fields::scalar(const std::string& path) {
-  const Found found = find(path);
-  const bool variable = found.marked != nullptr && has_marks(found.marked->text);
-  if (variable) {
-    const Expanded expanded = expand_marks(found.marked->text, templates_, environment_);
-    if (!expanded.missing.empty()) {
-      complain(path, "required variable " + expanded.missing.front() + " is missing a value");
-      return std::nullopt;
-    }
-    remark(path, found.plain == nullptr
-                     ? "its variable is not set here, so that the default is meant"
-                     : "written with what its variable stood for when it was converted: this key takes no variable");
-  }
-  if (found.plain == nullptr) {
+  const YamlNode* node = find(path);
+  if (node == nullptr) {
     return std::nullopt;
   }
-  if (found.plain->kind != YamlNode::Kind::scalar) {
+  const bool is_there = node->kind != YamlNode::Kind::nothing;
+  if (has_marks(node->marked)) {
+    const auto missing = read_marks(node->marked, templates_, environment_).missing;
+    if (!missing.empty()) {
+      complain(path, "required variable " + missing.front() + " is missing a value");
+      return std::nullopt;
+    }
+    remark(path, is_there ? "written with what its variable stood for when it was converted: this key takes no variable"
+                          : "its variable is not set here, so that the default is meant");
+  }
+  if (is_there && node->kind != YamlNode::Kind::scalar) {
     complain(path, "must be a plain value");
     return std::nullopt;
   }
-  return found.plain->text;
+  return is_there ? std::optional(node->text) : std::nullopt;
 }
 
 std::optional<std::int64_t> Fields::number(const std::string& path, NumberBounds bounds) {
@@ -265,9 +226,8 @@ std::optional<config::Duration> Fields::duration(const std::string& path) {
 }
 
 std::optional<Text> Fields::duration_text(const std::string& path, config::Duration fallback) {
-  const Found found = find(path);
-  const bool variable = found.marked != nullptr && only_mark(found.marked->text).has_value();
-  const Template* only = variable ? &templates_.at(*only_mark(found.marked->text)) : nullptr;
+  const YamlNode* node = find(path);
+  const Template* only = node == nullptr ? nullptr : only_template(node->marked, templates_);
   const bool sayable = only != nullptr && (only->form == Form::plain || (only->form == Form::fallback && only->colon));
   const auto word = sayable && !only->word.empty() ? parse_go_duration(only->word) : std::optional(fallback);
   if (!sayable || !word) {
@@ -279,29 +239,25 @@ std::optional<Text> Fields::duration_text(const std::string& path, config::Durat
 }
 
 std::vector<Text> Fields::list(const std::string& path) {
-  const Found found = find(path);
   std::vector<Text> values;
-  if (found.plain == nullptr) {
-    if (found.marked != nullptr) {
-      remark(path, "its variable is not set here, so that the list is empty");
-    }
+  const YamlNode* node = find(path);
+  if (node == nullptr) {
     return values;
   }
-  if (found.plain->kind != YamlNode::Kind::list) {
+  if (node->kind == YamlNode::Kind::nothing) {
+    remark(path, "its variable is not set here, so that the list is empty");
+  } else if (node->kind != YamlNode::Kind::list) {
     complain(path, "must be a list");
-    return values;
-  }
-  const bool same_shape = found.marked != nullptr && found.marked->items.size() == found.plain->items.size();
-  if (!same_shape) {
+  } else if (has_marks(node->marked)) {
     remark(path, "written with what its variable stood for when it was converted");
   }
-  for (std::size_t i = 0; i < found.plain->items.size(); ++i) {
-    const YamlNode& item = found.plain->items[i];
+  for (std::size_t i = 0; i < node->items.size(); ++i) {
+    const YamlNode& item = node->items[i];
     if (item.kind != YamlNode::Kind::scalar || item.text.empty()) {
       complain(path + "." + std::to_string(i), "cannot be blank");
-      continue;
+    } else {
+      values.push_back(translated(path, item, false));
     }
-    values.push_back(translated(path, {same_shape ? &found.marked->items[i] : nullptr, &item}, false));
   }
   return values;
 }

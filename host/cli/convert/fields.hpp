@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -34,47 +35,41 @@ struct Template {
 /// A text in which each template is a mark, so that a parser of YAML sees one plain word where it stands. A value.
 struct MarkedText {
   std::string text;
-  std::vector<Template> templates;  ///< the n-th is marked by `mark(n)`
+  std::vector<Template> templates;  ///< the n-th is marked by its number
   std::string error;                ///< empty when all went well; says the line and never what stands there
 };
 
 /// Finds the templates of a text as compose-go v2 does: `$$` is a `$`, a `$` before anything else is itself.
 MarkedText mark_templates(std::string_view text);
 
-/// What became of templates once they were expanded. A value.
-struct Expanded {
-  std::string text;
+/// What a marked text comes to. A value.
+struct Reading {
+  std::string now;                   ///< with the variables of this environment, as outbox-worker has it when it starts
   std::vector<std::string> missing;  ///< variables that must be set and are not
-};
-
-/// Expands what is marked, as outbox-worker does when it starts.
-Expanded expand_marks(std::string_view marked, const std::vector<Template>& templates,
-                      const config::Environment& environment);
-
-/// A marked text in the syntax of our own files.
-struct Translated {
-  std::string text;
+  std::string ours;                  ///< in the syntax of our own files
   bool has_variables = false;
   std::vector<std::string> differences;  ///< where ours behaves otherwise, each a clause about one variable
   std::vector<std::string> unsayable;    ///< variables of forms that ours does not have
 };
 
-/// `needed`: an unset variable is an error, as for fields that must not be blank.
-Translated translate_marks(std::string_view marked, const std::vector<Template>& templates, bool needed);
+/// `needed`: in ours an unset variable is an error, as for fields that must not be blank.
+Reading read_marks(std::string_view marked, const std::vector<Template>& templates,
+                   const config::Environment& environment, bool needed = false);
 
 /// True when the text holds a mark.
 bool has_marks(std::string_view text);
-/// The number of the template that the text is a mark of, and nothing else.
-std::optional<std::size_t> only_mark(std::string_view text);
+/// The template that the text is a mark of, and nothing else; null where it is not so.
+const Template* only_template(std::string_view text, const std::vector<Template>& templates);
 
 struct YamlMember;
 
 /// A node of a YAML document: nothing, a scalar, a list or a mapping. A value.
 struct YamlNode {
   enum class Kind { nothing, scalar, list, mapping };
-  Kind kind = Kind::nothing;
-  std::uint32_t line = 0;  ///< from 1
-  std::string text;        ///< of a scalar
+  Kind kind = Kind::nothing;  ///< with the variables of this environment, which may stand for a list too
+  std::uint32_t line = 0;     ///< from 1
+  std::string marked;         ///< of what stands there as a scalar: with its marks
+  std::string text;           ///< of a scalar: with the variables of this environment
   std::vector<YamlNode> items;
   std::vector<YamlMember> members;  ///< in the order of the text
 
@@ -87,31 +82,22 @@ struct YamlMember {
   YamlNode value;
 };
 
-struct YamlError {
-  std::uint32_t line = 0;
-  std::string what;
-};
-
-/// Reads the first document of a text, aliases and merge keys resolved. Errors name lines and never what stands there.
-/// The one boundary of yaml-cpp.
-std::variant<YamlNode, YamlError> parse_yaml(const std::string& text);
+/// Reads the first document of a marked text, aliases and merge keys resolved; otherwise what is wrong, which names
+/// lines and never what stands there. The one boundary of yaml-cpp.
+std::variant<YamlNode, std::string> parse_yaml(const MarkedText& marked, const config::Environment& environment);
 
 /// What is wrong with fields, each by its path, in the format of outbox-worker's own validation:
 /// "database: (password: cannot be blank; uri: cannot be blank.); outbox: is required."
 class Complaints {
  public:
-  Complaints() = default;
-
+  /// The first about a field counts.
   void add(const std::string& path, const std::string& what);
   bool empty() const { return members_.empty(); }
   std::string text() const;
 
  private:
-  struct Member {
-    std::string what;
-    std::unique_ptr<Complaints> inner;
-  };
-  std::map<std::string, Member> members_;
+  std::string what_;
+  std::map<std::string, Complaints> members_;
 };
 
 /// Something that the new files do not say, or say otherwise. A value.
@@ -165,21 +151,17 @@ class Fields {
   std::vector<Remark> take_remarks();
 
  private:
-  struct Found {
-    const YamlNode* marked = nullptr;
-    const YamlNode* plain = nullptr;
-  };
+  Fields(std::vector<Template> templates, YamlNode tree, const config::Environment& environment)
+      : templates_(std::move(templates)), tree_(std::move(tree)), environment_(environment) {}
 
-  Fields(MarkedText marked, YamlNode tree, YamlNode plain, const config::Environment& environment);
-
-  Found find(const std::string& path);
+  /// Null where nothing stands there, not even a variable.
+  const YamlNode* find(const std::string& path);
   std::optional<std::string> scalar(const std::string& path);
-  Text translated(const std::string& path, const Found& found, bool whole);
+  Text translated(const std::string& path, const YamlNode& node, bool needed);
   void note_unknown(const YamlNode& node, const std::string& path);
 
   const std::vector<Template> templates_;
-  const YamlNode tree_;   ///< with marks in the place of templates
-  const YamlNode plain_;  ///< as it is with this environment
+  const YamlNode tree_;
   const config::Environment environment_;
   std::set<std::string> known_;
   Complaints complaints_;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/text/number.hpp"
 #include "config/syntax.hpp"
 #include "host/cli/convert/fields.hpp"
 
@@ -12,10 +13,8 @@ constexpr std::string_view kMarkBegin = "\xEE\x80\x80";
 constexpr std::string_view kMarkEnd = "\xEE\x80\x81";
 constexpr int kMaxDepth = 8;
 
-std::string mark(std::size_t index) { return std::string(kMarkBegin) + std::to_string(index) + std::string(kMarkEnd); }
-
 /// What stands between the braces; nothing when that is no template.
-std::optional<Template> read_template(std::string_view inside) {
+std::optional<Template> template_of(std::string_view inside) {
   Template found{.name = std::string(inside.substr(0, config::variable_name_length(inside)))};
   inside.remove_prefix(found.name.size());
   if (found.name.empty() || inside.empty()) {
@@ -40,50 +39,6 @@ std::optional<Template> read_template(std::string_view inside) {
   return found;
 }
 
-/// Calls `plain` with each piece between marks, and `marked` with the index of each mark.
-template <typename Plain, typename Marked>
-void walk(std::string_view text, Plain plain, Marked marked) {
-  while (!text.empty()) {
-    const std::size_t begin = text.find(kMarkBegin);
-    plain(text.substr(0, begin));
-    if (begin == std::string_view::npos) {
-      return;
-    }
-    text.remove_prefix(begin + kMarkBegin.size());
-    std::size_t index = 0;
-    while (!text.empty() && config::is_digit(text.front())) {
-      index = index * 10 + static_cast<std::size_t>(text.front() - '0');
-      text.remove_prefix(1);
-    }
-    text.remove_prefix(std::min(text.size(), kMarkEnd.size()));
-    marked(index);
-  }
-}
-
-void expand(std::string_view marked, const std::vector<Template>& templates, const config::Environment& environment,
-            int depth, Expanded& out) {
-  const auto add_word = [&](const Template& found) {
-    const MarkedText inner = mark_templates(found.word);
-    if (depth < kMaxDepth) {
-      expand(inner.text, inner.templates, environment, depth + 1, out);
-    }
-  };
-  const auto add_value = [&](std::size_t index) {
-    const Template& found = templates.at(index);
-    const auto value = environment(found.name);
-    const bool there = value && !(found.colon && value->empty());
-    if (found.form == Form::replacement ? there : !there && found.form == Form::fallback) {
-      add_word(found);
-    } else if (!there && found.form == Form::required) {
-      out.missing.push_back(found.name);
-    } else if (there && found.form != Form::replacement) {
-      out.text += *value;
-    }
-  };
-  walk(
-      marked, [&out](std::string_view piece) { out.text += piece; }, add_value);
-}
-
 /// Text as our files have it: only `${` needs its own spelling.
 std::string literal(std::string_view text) {
   std::string result;
@@ -99,40 +54,82 @@ std::string message(std::string text) {
   return text;
 }
 
-void translate(std::string_view marked, const std::vector<Template>& templates, bool needed, int depth,
-               Translated& out) {
-  const auto add_word = [&out, depth](const Template& found) {
+void append(std::vector<std::string>& names, const std::vector<std::string>& more) {
+  names.insert(names.end(), more.begin(), more.end());
+}
+
+/// The template of the mark that `text` begins with; null where it begins with none.
+const Template* marked_at(std::string_view text, const std::vector<Template>& templates) {
+  const std::size_t end = text.find(kMarkEnd);
+  if (!text.starts_with(kMarkBegin) || end == std::string_view::npos) {
+    return nullptr;
+  }
+  const auto index = parse_number<std::size_t>(text.substr(kMarkBegin.size(), end - kMarkBegin.size()));
+  return index && *index < templates.size() ? &templates[*index] : nullptr;
+}
+
+Reading read(std::string_view marked, const std::vector<Template>& templates, const config::Environment& environment,
+             bool needed, int depth);
+
+void read_template(const Template& found, const config::Environment& environment, bool needed, int depth,
+                   Reading& out) {
+  Reading word;
+  bool holds_word = true;  // our braces do
+  if (found.form == Form::fallback || found.form == Form::replacement) {
     const MarkedText inner = mark_templates(found.word);
-    if (!inner.error.empty() || depth >= kMaxDepth || inner.text.find('}') != std::string::npos) {
-      out.unsayable.push_back(found.name);  // our braces could not hold it
+    holds_word = inner.error.empty() && depth < kMaxDepth && inner.text.find('}') == std::string::npos;
+    word = depth < kMaxDepth ? read(inner.text, inner.templates, environment, false, depth + 1) : Reading();
+  }
+  const auto value = environment(found.name);
+  const bool there = value && !(found.colon && value->empty());
+  if (found.form == Form::replacement ? there : !there && found.form == Form::fallback) {
+    out.now += word.now;
+    append(out.missing, word.missing);
+  } else if (!there && found.form == Form::required) {
+    out.missing.push_back(found.name);
+  } else if (there && found.form != Form::replacement) {
+    out.now += *value;
+  }
+  out.has_variables = true;
+  // Before a variable "$${" means something else to us.
+  if (found.form == Form::replacement || !holds_word || out.ours.ends_with('$')) {
+    out.unsayable.push_back(found.name);
+  } else {
+    append(out.unsayable, word.unsayable);
+    append(out.differences, word.differences);
+  }
+  if (found.form == Form::plain) {
+    out.ours += "${" + found.name + (needed ? ":?must be set}" : ":-}");
+  } else if (found.form == Form::fallback) {
+    if (!found.colon && !found.word.empty()) {
+      out.differences.push_back("an empty " + found.name + " takes the default too");
+    }
+    out.ours += "${" + found.name + ":-" + word.ours + "}";
+  } else if (found.form == Form::required) {
+    if (!found.colon) {
+      out.differences.push_back("an empty " + found.name + " is an error too");
+    }
+    out.ours += "${" + found.name + ":?" + message(found.word) + "}";
+  }
+}
+
+Reading read(std::string_view marked, const std::vector<Template>& templates, const config::Environment& environment,
+             bool needed, int depth) {
+  Reading out;
+  while (!marked.empty()) {
+    const Template* const found = marked_at(marked, templates);
+    // Whoever writes such characters by an escape of YAML means them.
+    const std::size_t length = found != nullptr ? marked.find(kMarkEnd) + kMarkEnd.size()
+                                                : std::min(marked.find(kMarkBegin, 1), marked.size());
+    if (found != nullptr) {
+      read_template(*found, environment, needed, depth, out);
     } else {
-      translate(inner.text, inner.templates, false, depth + 1, out);
+      out.now += marked.substr(0, length);
+      out.ours += literal(marked.substr(0, length));
     }
-  };
-  const auto add = [&](std::size_t index) {
-    const Template& found = templates.at(index);
-    out.has_variables = true;
-    if (found.form == Form::replacement || out.text.ends_with('$')) {
-      out.unsayable.push_back(found.name);  // before a variable "$${" means something else to us
-    }
-    if (found.form == Form::plain) {
-      out.text += "${" + found.name + (needed ? ":?must be set}" : ":-}");
-    } else if (found.form == Form::fallback) {
-      if (!found.colon && !found.word.empty()) {
-        out.differences.push_back("an empty " + found.name + " takes the default too");
-      }
-      out.text += "${" + found.name + ":-";
-      add_word(found);
-      out.text += "}";
-    } else if (found.form == Form::required) {
-      if (!found.colon) {
-        out.differences.push_back("an empty " + found.name + " is an error too");
-      }
-      out.text += "${" + found.name + ":?" + message(found.word) + "}";
-    }
-  };
-  walk(
-      marked, [&out](std::string_view piece) { out.text += literal(piece); }, add);
+    marked.remove_prefix(length);
+  }
+  return out;
 }
 
 }  // namespace
@@ -144,7 +141,7 @@ MarkedText mark_templates(std::string_view text) {
     return marked;
   }
   const auto add = [&marked](Template found) {
-    marked.text += mark(marked.templates.size());
+    marked.text.append(kMarkBegin).append(std::to_string(marked.templates.size())).append(kMarkEnd);
     marked.templates.push_back(std::move(found));
   };
   for (std::size_t at = 0; at < text.size();) {
@@ -155,7 +152,7 @@ MarkedText mark_templates(std::string_view text) {
       at += 2;
     } else if (rest.starts_with("${")) {
       const std::size_t end = config::closing_brace(rest.substr(0, rest.find('\n')), 2);
-      auto found = end == std::string_view::npos ? std::nullopt : read_template(rest.substr(2, end - 2));
+      auto found = end == std::string_view::npos ? std::nullopt : template_of(rest.substr(2, end - 2));
       if (!found) {
         const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
         marked.error = "line " + std::to_string(line) +
@@ -175,26 +172,15 @@ MarkedText mark_templates(std::string_view text) {
   return marked;
 }
 
-Expanded expand_marks(std::string_view marked, const std::vector<Template>& templates,
-                      const config::Environment& environment) {
-  Expanded expanded;
-  expand(marked, templates, environment, 0, expanded);
-  return expanded;
-}
-
-Translated translate_marks(std::string_view marked, const std::vector<Template>& templates, bool needed) {
-  Translated translated;
-  translate(marked, templates, needed, 0, translated);
-  return translated;
+Reading read_marks(std::string_view marked, const std::vector<Template>& templates,
+                   const config::Environment& environment, bool needed) {
+  return read(marked, templates, environment, needed, 0);
 }
 
 bool has_marks(std::string_view text) { return text.find(kMarkBegin) != std::string_view::npos; }
 
-std::optional<std::size_t> only_mark(std::string_view text) {
-  std::optional<std::size_t> only;
-  walk(
-      text, [](std::string_view) {}, [&only](std::size_t index) { only = index; });
-  return only && text == mark(*only) ? only : std::nullopt;
+const Template* only_template(std::string_view text, const std::vector<Template>& templates) {
+  return text.find(kMarkEnd) + kMarkEnd.size() == text.size() ? marked_at(text, templates) : nullptr;
 }
 
 }  // namespace sluice::cli::convert
