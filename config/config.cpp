@@ -36,10 +36,8 @@ QueueConfig HostConfig::queue(const std::string& queue_name) const {
 }
 
 std::vector<std::string> HostConfig::store_names() const {
-  std::vector<std::string> names{""};
-  for (const auto& [store_name, settings] : stores) {
-    names.push_back(store_name);
-  }
+  std::vector<std::string> names = names_of(stores);
+  names.insert(names.begin(), "");
   return names;
 }
 
@@ -57,6 +55,14 @@ const OutboxConfig* HostConfig::outbox(const std::string& queue_name) const {
   const auto outbox_name = outbox_named(queue_name);
   const auto found = outbox_name ? outboxes.find(*outbox_name) : outboxes.end();
   return found == outboxes.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> JobConfig::queue_names() const {
+  std::vector<std::string> names;
+  for (const WeightedQueue& one : queues) {
+    names.push_back(one.name);
+  }
+  return names.empty() ? std::vector{queue} : names;
 }
 
 bool JobConfig::same_job(const JobConfig& other) const {
@@ -123,9 +129,8 @@ std::set<std::string> queue_names(const HostConfig& host, const std::vector<JobC
     names.insert(std::string(kOutboxPrefix) + name);
   }
   for (const JobConfig& job : jobs) {
-    names.insert(job.queue);
-    for (const WeightedQueue& queue : job.queues) {
-      names.insert(queue.name);
+    for (std::string& queue : job.queue_names()) {
+      names.insert(std::move(queue));
     }
     for (const ScheduleConfig& schedule : job.schedules) {
       names.insert(schedule.queue.empty() ? job.queue : schedule.queue);

@@ -421,6 +421,8 @@ struct JobConfig {
   std::map<std::string, Option> options;
   std::vector<AroundConfig> arounds;  ///< the outermost first
 
+  /// The queues that it draws from.
+  std::vector<std::string> queue_names() const;
   /// True when a host running one may leave it alone on reload for the other: all is equal but file, places and words,
   /// as in a rate of "1/s" and "60/m".
   bool same_job(const JobConfig& other) const;

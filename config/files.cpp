@@ -215,21 +215,16 @@ std::optional<std::string> distrust(const std::string& file) {
 
 namespace {
 
-template <typename T>
-std::vector<ConfigError>* errors_of(Parsed<T>& parsed) {
-  return std::get_if<std::vector<ConfigError>>(&parsed);
-}
-
 void append(std::vector<ConfigError>& errors, std::vector<ConfigError> more) {
   errors.insert(errors.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-Parsed<JobConfig> load_job(const std::string& file, const Environment& environment) {
+template <typename Config>
+Parsed<Config> load(const std::string& file, const Environment& environment,
+                    Parsed<Config> (*parse)(const std::string&, const std::string&, const Environment&)) {
   Parsed<std::string> text = read_config_file(file);
-  if (auto* errors = errors_of(text)) {
-    return std::move(*errors);
-  }
-  return parse_job_config(std::get<std::string>(text), file, environment);
+  auto* errors = std::get_if<std::vector<ConfigError>>(&text);
+  return errors != nullptr ? std::move(*errors) : parse(std::get<std::string>(text), file, environment);
 }
 
 /// "jobs.d/a.toml:2", or only the file where the name is the file's.
@@ -260,11 +255,14 @@ std::vector<ConfigError> check_together(const std::vector<JobConfig>& jobs, cons
       errors.push_back({job.name_place, "the job name '" + job.name + "' is taken by " + line_of(first->second) +
                                             "; give one of them another 'name' in [job]"});
     }
-    if (!outbox_named(job.queue) && host.store_of(job.queue).kind == StoreKind::dynamodb &&
-        table_complaint(host.queue(job.queue).table) != nullptr) {
-      errors.push_back({job.queue_place, "the queue's name '" + job.queue +
-                                             "' cannot be a table's, which has 3 to 255 " +
-                                             "characters; set 'table' in [queues." + job.queue + "] of " + host.file});
+    for (const std::string& queue : job.queue_names()) {
+      if (!outbox_named(queue) && host.store_of(queue).kind == StoreKind::dynamodb &&
+          table_complaint(host.queue(queue).table) != nullptr) {
+        errors.push_back({job.queue_place, "the queue's name '" + queue +
+                                               "' cannot be a table's, which has 3 to 255 characters; set 'table' in "
+                                               "[queues." +
+                                               queue + "] of " + host.file});
+      }
     }
   }
   return errors;
@@ -273,11 +271,7 @@ std::vector<ConfigError> check_together(const std::vector<JobConfig>& jobs, cons
 }  // namespace
 
 Parsed<HostConfig> load_host_config(const std::string& file, const Environment& environment) {
-  Parsed<std::string> text = read_config_file(file);
-  if (auto* errors = errors_of(text)) {
-    return std::move(*errors);
-  }
-  return parse_host_config(std::get<std::string>(text), file, environment);
+  return load(file, environment, parse_host_config);
 }
 
 JobFiles load_job_files(const HostConfig& host, const Environment& environment) {
@@ -285,8 +279,8 @@ JobFiles load_job_files(const HostConfig& host, const Environment& environment) 
   MatchedFiles matched = match_files(host);
   result.errors = std::move(matched.errors);
   for (const std::string& file : matched.files) {
-    Parsed<JobConfig> job = load_job(file, environment);
-    if (auto* wrong = errors_of(job)) {
+    Parsed<JobConfig> job = load(file, environment, parse_job_config);
+    if (auto* wrong = std::get_if<std::vector<ConfigError>>(&job)) {
       append(result.errors, std::move(*wrong));
     } else {
       result.jobs.push_back(std::get<JobConfig>(std::move(job)));

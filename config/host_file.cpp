@@ -461,10 +461,7 @@ void read_store_name(Section& section, const HostConfig& config, QueueConfig& qu
   if (queue.store.empty() || config.stores.contains(queue.store)) {
     return;
   }
-  std::vector<std::string> names;
-  for (const auto& [name, store] : config.stores) {
-    names.push_back(name);
-  }
+  const auto names = names_of(config.stores);
   const auto meant = nearest(queue.store, names);
   section.error_at_value("store", "names no store: there is no [stores." + abridged(queue.store) + "]; " +
                                       (meant           ? "did you mean \"" + *meant + "\"?"

@@ -179,12 +179,10 @@ const char* priority_complaint(const std::string& text) {
              ? nullptr
              : "\"critical\", \"high\", \"normal\" or \"low\"";
 }
-const char* any_complaint(const std::string&) { return nullptr; }
 
 void read_cron(Section& section, ScheduleConfig& schedule) {
   section.read("cron", schedule.cron, any_complaint);
-  const Member* cron = section.find("cron");
-  if (cron == nullptr || !std::holds_alternative<std::string>(cron->value.content)) {
+  if (section.text("cron") == nullptr) {
     return;
   }
   const auto line = parse_cron(schedule.cron);
@@ -195,11 +193,7 @@ void read_cron(Section& section, ScheduleConfig& schedule) {
 
 void read_zone(Section& section, ScheduleConfig& schedule) {
   section.read("time_zone", schedule.time_zone, any_complaint);
-  const Member* zone = section.find("time_zone");
-  if (zone == nullptr || !std::holds_alternative<std::string>(zone->value.content)) {
-    return;
-  }
-  if (!has_time_zone(schedule.time_zone)) {
+  if (section.text("time_zone") != nullptr && !has_time_zone(schedule.time_zone)) {
     section.error_at_value("time_zone",
                            "names no time zone of this machine: \"" + abridged(schedule.time_zone) + "\"; " +
                                (has_time_zones() ? "give its IANA name, such as \"Europe/Vienna\" or \"UTC\""

@@ -28,9 +28,8 @@ constexpr std::size_t kMaxIdentifier = 64;     // MySQL's; PostgreSQL's is 63, w
 constexpr std::size_t kMaxWithSideTable = 56;  // behind which "_sluice" stands, in PostgreSQL too
 
 const char* identifier_complaint(const std::string& text) {
-  const bool fits = !text.empty() && text.size() <= kMaxIdentifier;
-  const bool plain = std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; });
-  return fits && plain ? nullptr : "an identifier of the database, of 1 to 64 bytes";
+  const bool good = !text.empty() && text.size() <= kMaxIdentifier && !has_control(text);
+  return good ? nullptr : "an identifier of the database, of 1 to 64 bytes";
 }
 
 const char* optional_identifier_complaint(const std::string& text) {
@@ -38,18 +37,13 @@ const char* optional_identifier_complaint(const std::string& text) {
 }
 
 const char* line_complaint(const std::string& text) {
-  const bool plain = std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; });
-  return !text.empty() && plain ? nullptr : "a text of one line";
+  return !text.empty() && !has_control(text) ? nullptr : "a text of one line";
 }
 
 const char* server_complaint(const std::string& text) {
-  const bool plain = std::none_of(text.begin(), text.end(),
-                                  [](unsigned char c) { return c <= ' ' || c == 0x7F || c == '/' || c == '@'; });
-  return !text.empty() && plain ? nullptr : "the name or address of a machine";
+  const bool good = !text.empty() && !has_control(text) && text.find_first_of(" /@") == std::string::npos;
+  return good ? nullptr : "the name or address of a machine";
 }
-
-// Passwords, and what may hold one: no error may repeat them, whatever they are.
-const char* no_complaint(const std::string& /*text*/) { return nullptr; }
 
 bool is_url_of(OutboxKind kind, std::string_view url) {
   if (kind == OutboxKind::postgres) {
@@ -64,12 +58,9 @@ void read_url(Section& section, OutboxConfig& outbox) {
   const bool postgres = outbox.kind == OutboxKind::postgres;
   const std::string shape =
       postgres ? "\"postgres://USER:PASSWORD@HOST:5432/DATABASE\"" : "\"mysql://USER:PASSWORD@HOST:3306/DATABASE\"";
-  const Member* member = section.require("url", "say where the database is, as in url = " + shape);
-  if (member == nullptr) {
-    return;
-  }
-  section.read_secret("url", outbox.url, no_complaint);
-  if (std::holds_alternative<std::string>(member->value.content) && !is_url_of(outbox.kind, outbox.url)) {
+  section.require("url", "say where the database is, as in url = " + shape);
+  section.read_secret("url", outbox.url, any_complaint);
+  if (section.text("url") != nullptr && !is_url_of(outbox.kind, outbox.url)) {
     section.error_at_value("url",
                            "must have the form " + shape + " (the value is not shown, for it may hold a password)");
   }
@@ -136,7 +127,7 @@ void read_sql(Section& section, const std::string& file, OutboxConfig& outbox) {
   section.refuse({"region", "endpoint"}, "goes with kind = \"dynamodb\" only; leave it out");
   read_url(section, outbox);
   section.read("username", outbox.username, line_complaint);
-  section.read_secret("password", outbox.password, no_complaint);
+  section.read_secret("password", outbox.password, any_complaint);
   section.read("schema", outbox.schema, identifier_complaint);
   section.read("coordination", outbox.side_table, kCoordination);
   if (outbox.side_table && outbox.table.size() > kMaxWithSideTable) {
@@ -196,16 +187,17 @@ void read_outbox(Section section, const Member& member, HostConfig& config) {
 
 const char* filter_complaint(const std::string& text) { return text.empty() ? "a text that is not empty" : nullptr; }
 
+bool holds(const std::vector<std::string>& list, const std::string& text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
 bool overlap(const std::vector<std::string>& one, const std::vector<std::string>& other) {
-  return std::any_of(one.begin(), one.end(), [&other](const std::string& text) {
-    return std::find(other.begin(), other.end(), text) != other.end();
-  });
+  return std::any_of(one.begin(), one.end(), [&other](const std::string& text) { return holds(other, text); });
 }
 
 bool covers(const std::vector<std::string>& denied, const std::vector<std::string>& wanted) {
-  return !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), [&denied](const std::string& text) {
-    return std::find(denied.begin(), denied.end(), text) != denied.end();
-  });
+  return !wanted.empty() &&
+         std::all_of(wanted.begin(), wanted.end(), [&denied](const std::string& text) { return holds(denied, text); });
 }
 
 /// No row is wanted by both, as far as their lists show.
@@ -217,11 +209,7 @@ bool disjoint(const OutboxFilter& one, const OutboxFilter& other) {
 }
 
 std::string unknown_outbox(const std::string& name, const HostConfig& host) {
-  std::vector<std::string> names;
-  for (const auto& [known, outbox] : host.outboxes) {
-    names.push_back(known);
-  }
-  const auto meant = nearest(name, names);
+  const auto meant = nearest(name, names_of(host.outboxes));
   return "source = \"outbox:" + abridged(name) + "\" names no outbox: " + host.file + " has no [outbox." +
          abridged(name) + "]" + (meant ? "; did you mean \"outbox:" + *meant + "\"?" : "; add it there");
 }
@@ -252,8 +240,7 @@ void read_outboxes(Section outboxes, HostConfig& config) {
 }
 
 bool read_outbox_source(Section job, JobConfig& config) {
-  const Member* source = job.find("source");
-  const auto* text = source == nullptr ? nullptr : std::get_if<std::string>(&source->value.content);
+  const std::string* text = job.text("source");
   const auto name = text == nullptr ? std::nullopt : outbox_named(*text);
   if (!name) {
     return false;
@@ -265,7 +252,7 @@ bool read_outbox_source(Section job, JobConfig& config) {
   job.refuse({"queue"}, "cannot stand beside source = \"outbox:NAME\", which names it; leave it out");
   job.refuse({"queues"}, "cannot stand beside source = \"outbox:NAME\"; an outbox has a job of its own");
   config.queue = *text;
-  config.queue_place = source->value.place;
+  config.queue_place = job.find("source")->value.place;
   config.order = Order::group;
   // The original's formula, with retry_count raised already: 20 s * 2^1 first, without a cap.
   config.retry = {.max_attempts = 0,

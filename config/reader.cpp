@@ -105,6 +105,11 @@ const Member* Section::find(const std::string& key) {
   return found == table_->end() ? nullptr : &*found;
 }
 
+const std::string* Section::text(const std::string& key) {
+  const Member* member = find(key);
+  return member == nullptr ? nullptr : std::get_if<std::string>(&member->value.content);
+}
+
 const Member* Section::require(const std::string& key, const std::string& mend) {
   const Member* member = find(key);
   if (member == nullptr) {
@@ -386,14 +391,11 @@ void Section::read(const std::string& key, std::map<std::string, std::string>& t
 }
 
 void Section::read_url(const std::string& key, std::string& target, Complaint complaint) {
-  const Member* member = find(key);
-  const auto* text = member == nullptr ? nullptr : std::get_if<std::string>(&member->value.content);
-  if (text != nullptr && text->find('@') != std::string::npos) {
-    read_secret(key, target, complaint);
-  } else {
-    read(key, target, complaint);
-  }
+  const std::string* address = text(key);
+  read(key, target, complaint, address == nullptr || address->find('@') == std::string::npos);
 }
+
+const char* any_complaint(const std::string& /*text*/) { return nullptr; }
 
 const char* token_complaint(const std::string& text) {
   const bool visible =

@@ -22,6 +22,9 @@ std::optional<double> number_of(const Value& value);
 /// Answers what a string must be, or nothing when it is that.
 using Complaint = const char* (*)(const std::string& text);
 
+/// Of a text that may be any, or is checked by who reads it.
+const char* any_complaint(const std::string& text);
+
 /// A word that a key may have as its value, and what it stands for.
 template <typename Enum>
 struct Choice {
@@ -47,6 +50,8 @@ class Section {
 
   /// The member of that name, which is known from now on; nullptr when absent.
   const Member* find(const std::string& key);
+  /// The same where its value is a text; nullptr otherwise.
+  const std::string* text(const std::string& key);
   /// As find, and an error saying what is missing when absent.
   const Member* require(const std::string& key, const std::string& mend);
   /// The same, and reads it; the place of its value.
@@ -160,6 +165,16 @@ class Reader {
 
 /// The tables of a list in this one, written as [[key]]; none when it is absent.
 std::vector<Section> sections_of(Section parent, const std::string& key, std::size_t most);
+
+/// The names of such tables.
+template <typename Named>
+std::vector<std::string> names_of(const std::map<std::string, Named>& all) {
+  std::vector<std::string> names;
+  for (const auto& [name, settings] : all) {
+    names.push_back(name);
+  }
+  return names;
+}
 
 /// What an HTTP header may carry, and not nothing.
 const char* token_complaint(const std::string& text);

@@ -9,7 +9,6 @@
 #include <boost/algorithm/string/classification.hpp>
 #include <boost/algorithm/string/split.hpp>
 #include <cstddef>
-#include <deque>
 #include <iterator>
 #include <locale>
 #include <optional>
@@ -347,16 +346,13 @@ std::vector<ScheduleTimes::Time> ScheduleTimes::between(Time begin, Time end, st
   if (line_) {
     return last_of_line(begin, end, most);
   }
-  std::deque<Time> times;
+  std::vector<Time> times;
   // Of a long absence no more than is wanted is counted out.
-  begin = std::max(begin, end - every_ * static_cast<seconds::rep>(most + 1));
+  begin = std::max(begin, end - every_ * static_cast<seconds::rep>(most));
   for (Time due = next_after(begin); due <= end; due = next_after(due)) {
     times.push_back(due);
-    if (times.size() > most) {
-      times.pop_front();
-    }
   }
-  return {times.begin(), times.end()};
+  return times;
 }
 
 // Backwards day by day, so that a long absence costs what is wanted of it and not what was missed.

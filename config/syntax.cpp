@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
@@ -282,22 +283,16 @@ std::string_view trimmed(std::string_view text) {
                                          : text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
 }
 
-/// The lines of a file, counted from 1.
-class Lines {
- public:
-  explicit Lines(std::string_view text) : text_(text) {}
+/// The lines of a file, the first of them at 1.
+using Lines = std::vector<std::string_view>;
 
-  std::string_view line(std::size_t number) const {
-    std::string_view rest = text_;
-    for (std::size_t at = 1; at < number && !rest.empty(); ++at) {
-      rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
-    }
-    return rest.substr(0, rest.find('\n'));
+Lines lines_of(std::string_view text) {
+  Lines lines(1);
+  for (std::size_t begin = 0; begin <= text.size(); begin += lines.back().size() + 1) {
+    lines.push_back(text.substr(begin, text.find('\n', begin) - begin));
   }
-
- private:
-  std::string_view text_;
-};
+  return lines;
+}
 
 /// "key = value" of a line, where it is one with a plain key.
 struct Pair {
@@ -344,8 +339,8 @@ bool is_header(std::string_view line) { return trimmed(line).substr(0, 1) == "["
 /// The line above `at` that has the key in the same table; 0 when it is not to be seen.
 std::size_t first_line_of_key(const Lines& lines, std::size_t at, std::string_view key) {
   std::size_t first = 0;
-  for (std::size_t number = at - 1; number > 0 && !is_header(lines.line(number)); --number) {
-    const auto pair = pair_of(lines.line(number));
+  for (std::size_t number = at - 1; number > 0 && !is_header(lines[number]); --number) {
+    const auto pair = pair_of(lines[number]);
     first = pair && pair->key == key ? number : first;
   }
   return first;
@@ -353,7 +348,7 @@ std::size_t first_line_of_key(const Lines& lines, std::size_t at, std::string_vi
 
 std::size_t first_line_of_table(const Lines& lines, std::size_t at, std::string_view header) {
   for (std::size_t number = 1; number < at; ++number) {
-    if (trimmed(lines.line(number)) == header) {
+    if (trimmed(lines[number]) == header) {
       return number;
     }
   }
@@ -361,7 +356,7 @@ std::size_t first_line_of_table(const Lines& lines, std::size_t at, std::string_
 }
 
 std::optional<ConfigError> given_twice(const Lines& lines, const Place& at) {
-  const std::string_view line = lines.line(at.line);
+  const std::string_view line = lines[at.line];
   const std::string_view header = trimmed(line);
   const std::size_t column = std::min(line.find_first_not_of(kBlank), line.size()) + 1;
   const auto say = [&](const std::string& what, std::size_t first) -> std::optional<ConfigError> {
@@ -381,11 +376,14 @@ std::optional<ConfigError> given_twice(const Lines& lines, const Place& at) {
 }  // namespace
 
 std::optional<ConfigError> syntax_hint(std::string_view text, const Place& at, std::string_view complaint) {
-  const Lines lines(text);
+  const Lines lines = lines_of(text);
+  if (at.line >= lines.size()) {
+    return std::nullopt;
+  }
   if (complaint.find("cannot redefine") != std::string_view::npos) {
     return given_twice(lines, at);
   }
-  return unquoted(lines.line(at.line), at);
+  return unquoted(lines[at.line], at);
 }
 
 }  // namespace sluice::config

@@ -10,7 +10,6 @@
 #include "base/text/json_string.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -62,7 +61,7 @@ OrExit<std::vector<JobConfig>> jobs_of(config::HostConfig& host, const Arguments
 }
 
 bool draws_from(const JobConfig& job, const std::string& queue) {
-  const auto names = work::queue_names(job);
+  const auto names = job.queue_names();
   return std::find(names.begin(), names.end(), queue) != names.end();
 }
 

@@ -15,7 +15,6 @@
 #include "config/syntax.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/table_errors.hpp"
-#include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
 
@@ -174,7 +173,7 @@ Exit configuration_exit(const std::vector<config::ConfigError>& errors, int code
 std::vector<std::string> known_queues(const config::HostConfig& host, const std::string& job) {
   const auto jobs = config::load_job_files(host, config::process_environment()).jobs;
   if (const auto* const named = find_where(jobs, [&job](const auto& one) { return one.name == job; })) {
-    return work::queue_names(*named);
+    return named->queue_names();
   }
   const auto names = config::queue_names(host, jobs);
   return {names.begin(), names.end()};

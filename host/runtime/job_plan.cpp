@@ -471,7 +471,7 @@ std::vector<ConfigError> refused_rules(const config::HostConfig& host, const std
 std::vector<std::string> queues_of(const std::vector<JobPlan>& plans) {
   std::vector<std::string> names;
   for (const JobPlan& plan : plans) {
-    const auto some = work::queue_names(plan.config);
+    const auto some = plan.config.queue_names();
     names.insert(names.end(), some.begin(), some.end());
   }
   return names;

@@ -143,7 +143,7 @@ class Job::Parts {
         shared(spec.config.name, flow, seams.clock, seams.log, seams.metrics, seams.tracer != nullptr),
         tracing(seams.tracer == nullptr
                     ? nullptr
-                    : std::make_unique<JobTracing>(*seams.tracer, spec.config, queue_names(spec.config))),
+                    : std::make_unique<JobTracing>(*seams.tracer, spec.config, spec.config.queue_names())),
         poller(shared, ClaimCall{*source, flow.in_flight().terms().visibility(), seams.clock, seams.explain,
                                  rules_of(spec.config, spec.max_in_flight), tracing.get(), own_ids_of(spec.config)}),
         settler(shared, SettleCall{*source, tracing.get()}),
@@ -164,7 +164,7 @@ class Job::Parts {
     SLUICE_TRY(first, instances.make_first());
     workers = std::make_unique<WorkerPool>(
         shared,
-        WorkerPool::Settings{queue_names(spec.config), spec.config.retry.max_attempts, spec.config.timeout,
+        WorkerPool::Settings{spec.config.queue_names(), spec.config.retry.max_attempts, spec.config.timeout,
                              tracing.get(), style_of(spec), source.get()},
         std::move(*first), [this](SeatKind kind) { return instances.make(kind); }, crash_ledger.get());
     return {};

@@ -26,16 +26,8 @@ inline std::vector<queue::QueueAddress> addresses_of(const config::JobConfig& jo
   return all;
 }
 
-inline std::vector<std::string> queue_names(const config::JobConfig& job) {
-  std::vector<std::string> names;
-  for (const config::WeightedQueue& queue : queues_of(job)) {
-    names.push_back(queue.name);
-  }
-  return names;
-}
-
 /// "orders", or "urgent,bulk": names have no commas.
-inline std::string queue_text(const config::JobConfig& job) { return joined(queue_names(job), ","); }
+inline std::string queue_text(const config::JobConfig& job) { return joined(job.queue_names(), ","); }
 
 /// The job's name where its idempotency keys are its messages' own ids, as ClaimRequest's; else nothing.
 inline std::string own_ids_of(const config::JobConfig& job) {

@@ -111,6 +111,11 @@ TEST(Load, ChecksThatAQueueCanBeATable) {
                 .find("a.toml:2:9: "),
             std::string::npos);
   EXPECT_EQ(errors_text(load_jobs(host_in(folder, "[store]\nkind = 'dynamodb'\n[queues.q]\ntable = 'abc'"))), "");
+  folder.write("jobs.d/a.toml", "[job]\nqueues = ['orders:2', 'q']\nhandler = 'log'\n");
+  EXPECT_NE(errors_text(load_jobs(host_in(folder, "[store]\nkind = 'dynamodb'\n[queues.q]\nlayout = 'dynamomq'")))
+                .find("the queue's name 'q' cannot be a table's"),
+            std::string::npos)
+      << "whichever of several it is";
 }
 
 TEST(Load, RefusesWhatIsNoReadableFile) {

@@ -267,7 +267,7 @@ class MessageFeed {
 
   Result<std::uint64_t> messages_left() {
     std::uint64_t left = 0;
-    for (const std::string& queue : work::queue_names(plan_.job)) {
+    for (const std::string& queue : plan_.job.queue_names()) {
       SLUICE_TRY(oper, queues_.open_operator(queue));
       SLUICE_TRY(stats,
                  (*oper)->stats({.half = queue::Half::standard, .exact = true}, Deadline::after(clock_, kStoreTime)));
