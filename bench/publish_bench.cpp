@@ -94,7 +94,7 @@ void measure(const sluice_handler& handler, std::uint64_t messages, std::uint32_
   spec.config.concurrency = concurrency;
   spec.config.options["servers"].value = std::vector<std::string>{server->url()};
   auto options = plugin::bind_options(handler, spec.config);
-  spec.options = std::get<plugin::OptionValues>(std::move(options));
+  spec.options = std::move(*options);
   spec.handler = &handler;
   spec.host = "bench";
   auto job = work::Job::create(std::move(spec), std::make_unique<Rows>(messages), {kClock, random, log, metrics});

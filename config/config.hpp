@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/system/result.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -178,7 +179,7 @@ struct ConfigError {
 
 /// A value, or everything that is wrong with the text at once (never an empty list).
 template <typename T>
-using Parsed = std::variant<T, std::vector<ConfigError>>;
+using Parsed = boost::system::result<T, std::vector<ConfigError>>;
 
 /// A value of [job.options], as TOML wrote it. Tables are tables of strings.
 using OptionValue =

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "base/descriptor.hpp"
+#include "base/error.hpp"
 #include "config/reader.hpp"
 #include "config/syntax.hpp"
 
@@ -222,9 +223,8 @@ void append(std::vector<ConfigError>& errors, std::vector<ConfigError> more) {
 template <typename Config>
 Parsed<Config> load(const std::string& file, const Environment& environment,
                     Parsed<Config> (*parse)(const std::string&, const std::string&, const Environment&)) {
-  Parsed<std::string> text = read_config_file(file);
-  auto* errors = std::get_if<std::vector<ConfigError>>(&text);
-  return errors != nullptr ? std::move(*errors) : parse(std::get<std::string>(text), file, environment);
+  SLUICE_TRY(text, read_config_file(file));
+  return parse(*text, file, environment);
 }
 
 /// "jobs.d/a.toml:2", or only the file where the name is the file's.
@@ -279,11 +279,10 @@ JobFiles load_job_files(const HostConfig& host, const Environment& environment) 
   MatchedFiles matched = match_files(host);
   result.errors = std::move(matched.errors);
   for (const std::string& file : matched.files) {
-    Parsed<JobConfig> job = load(file, environment, parse_job_config);
-    if (auto* wrong = std::get_if<std::vector<ConfigError>>(&job)) {
-      append(result.errors, std::move(*wrong));
+    if (auto job = load(file, environment, parse_job_config)) {
+      result.jobs.push_back(std::move(*job));
     } else {
-      result.jobs.push_back(std::get<JobConfig>(std::move(job)));
+      append(result.errors, job.error());
     }
   }
   append(result.errors, check_together(result.jobs, host));

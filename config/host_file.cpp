@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/text/joined.hpp"
 #include "config/document.hpp"
 #include "config/files.hpp"
@@ -585,13 +586,10 @@ void resolve_paths(HostConfig& config) {
 }  // namespace
 
 Parsed<HostConfig> parse_host_config(const std::string& text, const std::string& file, const Environment& environment) {
-  Parsed<Document> parsed = parse_document(text, file, environment);
-  if (auto* errors = std::get_if<std::vector<ConfigError>>(&parsed)) {
-    return std::move(*errors);
-  }
+  SLUICE_TRY(parsed, parse_document(text, file, environment));
   HostConfig config;
   config.file = file;
-  config.document = std::make_shared<const Document>(std::get<Document>(std::move(parsed)));
+  config.document = std::make_shared<const Document>(std::move(*parsed));
   Reader reader(*config.document, file);
   Section root = reader.root();
   Section host = root.section("host");

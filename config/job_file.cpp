@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/error.hpp"
 #include "base/text/lower_case.hpp"
 #include "base/text/number.hpp"
 #include "config/document.hpp"
@@ -432,11 +433,8 @@ void read_name(Section job, JobConfig& config) {
 }  // namespace
 
 Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& file, const Environment& environment) {
-  Parsed<Document> parsed = parse_document(text, file, environment);
-  if (auto* errors = std::get_if<std::vector<ConfigError>>(&parsed)) {
-    return std::move(*errors);
-  }
-  Reader reader(std::get<Document>(parsed), file);
+  SLUICE_TRY(parsed, parse_document(text, file, environment));
+  Reader reader(*parsed, file);
   JobConfig config;
   config.file = file;
   Section job = reader.root().section("job");

@@ -11,7 +11,6 @@
 #include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "base/text/number.hpp"
-#include "config/config.hpp"
 #include "host/cli/help.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/words.hpp"
@@ -263,6 +262,12 @@ constexpr std::array<Group, 8> kGroups{
      {"Shell", "completion bash,completion zsh,completion fish,completion powershell"}}};
 
 }  // namespace
+
+Exit::Exit(const std::vector<config::ConfigError>& errors, int code) : code_(code) {
+  for (const config::ConfigError& error : errors) {
+    lines_.push_back(error.text());
+  }
+}
 
 const Flag* Command::flag(std::string_view word) const {
   return find_where(flags, [word](const Flag& flag) { return flag.is_called(word); });

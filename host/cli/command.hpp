@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "config/config.hpp"
 #include "host/cli/console.hpp"
 
 namespace sluice::cli {
@@ -36,6 +37,8 @@ class [[nodiscard]] Exit {
   Exit() = default;
   /// Exit 1 with its message.
   Exit(const Error& error) : Exit(kExitFailure, error.message()) {}
+  /// Exit 78 with every error of a configuration file.
+  Exit(const std::vector<config::ConfigError>& errors, int code = kExitConfiguration);
   Exit(int code, std::string line) : code_(code), lines_{std::move(line)} {}
   Exit(int code, std::vector<std::string> lines) : code_(code), lines_(std::move(lines)) {}
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <span>
-#include <variant>
 
 #include "base/ranges.hpp"
 #include "base/text/joined.hpp"
@@ -52,7 +51,7 @@ OrExit<std::vector<JobConfig>> jobs_of(config::HostConfig& host, const Arguments
   }
   auto files = config::load_job_files(host, config::process_environment());
   if (!files.errors.empty() && !job.empty()) {
-    return configuration_exit(files.errors);
+    return Exit(files.errors);
   }
   for (const ConfigError& error : files.errors) {
     console.note("warning: this job file is passed over: " + error.text());
@@ -150,10 +149,10 @@ OrExit<void> apply_options(const Arguments& arguments, const sluice_handler& han
   for (const std::string& option : arguments.all("option")) {
     SLUICE_TRY(line, option_line(option, handler));
     auto parsed = parsed_option(*line);
-    if (const auto* errors = std::get_if<std::vector<ConfigError>>(&parsed)) {
-      return Exit::usage("--option " + option + ": " + errors->front().message);
+    if (!parsed) {
+      return Exit::usage("--option " + option + ": " + parsed.error().front().message);
     }
-    for (auto& [name, value] : std::get<JobConfig>(parsed).options) {
+    for (auto& [name, value] : parsed->options) {
       value.place = {"--option " + visible(option), 0, 0};
       job.options[name] = std::move(value);
     }
@@ -239,7 +238,7 @@ OrExit<std::string> option_line(const std::string& option, const sluice_handler&
   if (known != nullptr) {
     return known->type == SLUICE_OPTION_STRING || known->type == SLUICE_OPTION_DURATION ? quoted : raw;
   }
-  return std::holds_alternative<JobConfig>(parsed_option(raw)) ? raw : quoted;
+  return parsed_option(raw) ? raw : quoted;
 }
 
 OrExit<std::unique_ptr<HandlerChoice>> choose_handler(const Arguments& arguments, const HandlerWish& wish,
@@ -273,11 +272,8 @@ OrExit<std::unique_ptr<HandlerChoice>> choose_handler(const Arguments& arguments
                                                                 : choice->registry.handler(name)));
   SLUICE_PASS_ON(apply_options(arguments, **handler, config));
   SLUICE_PASS_ON(check_required(**handler, config, *job == nullptr));
-  auto planned = runtime::plan_jobs({config}, choice->registry);
-  if (const auto* errors = std::get_if<std::vector<ConfigError>>(&planned)) {
-    return configuration_exit(*errors);
-  }
-  choice->plan = std::move(std::get<std::vector<runtime::JobPlan>>(planned).front());
+  SLUICE_TRY(planned, runtime::plan_jobs({config}, choice->registry));
+  choice->plan = std::move(planned->front());
   choice->has_job = *job != nullptr;
   return choice;
 }

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <variant>
 
 #include "base/ranges.hpp"
 #include "base/shell_word.hpp"
@@ -145,11 +144,8 @@ OrExit<std::string> find_host_file(const Arguments& arguments) {
 
 OrExit<config::HostConfig> load_host_file(const Arguments& arguments) {
   SLUICE_TRY(path, find_host_file(arguments));
-  auto parsed = config::load_host_config(*path, config::process_environment());
-  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&parsed)) {
-    return configuration_exit(*errors);
-  }
-  return std::get<config::HostConfig>(std::move(parsed));
+  SLUICE_TRY(host, config::load_host_config(*path, config::process_environment()));
+  return std::move(*host);
 }
 
 bool works_by_host_file(const Arguments& arguments) {
@@ -163,11 +159,7 @@ std::vector<config::JobConfig> counting_jobs(const config::HostConfig& host) {
 
 OrExit<void> check_job_files(const config::HostConfig& host) {
   const auto jobs = config::load_job_files(host, config::process_environment());
-  return jobs.errors.empty() ? OrExit<void>() : configuration_exit(jobs.errors);
-}
-
-Exit configuration_exit(const std::vector<config::ConfigError>& errors, int code) {
-  return {code, mapped(errors, &config::ConfigError::text)};
+  return jobs.errors.empty() ? OrExit<void>() : Exit(jobs.errors);
 }
 
 std::vector<std::string> known_queues(const config::HostConfig& host, const std::string& job) {

@@ -33,8 +33,6 @@ bool works_by_host_file(const Arguments& arguments);
 std::vector<config::JobConfig> counting_jobs(const config::HostConfig& host);
 /// Exit 78 with every error of the host's job files, one a line.
 OrExit<void> check_job_files(const config::HostConfig& host);
-/// Errors as lines.
-Exit configuration_exit(const std::vector<config::ConfigError>& errors, int code = kExitConfiguration);
 /// The queues that a host file and its jobs name, in order; where it has a job of this name, that job's alone. Job
 /// files that cannot be read are passed over.
 std::vector<std::string> known_queues(const config::HostConfig& host, const std::string& job = {});

@@ -360,13 +360,13 @@ void Host::begin_reload() {
 /// A reload reads job files and plugins; who has edited the host file beside them is told what that takes.
 std::string Host::look_at_host_file() const {
   const auto read = config::load_host_config(parts_.config.file, config::process_environment());
-  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&read)) {
-    for (const config::ConfigError& error : *errors) {
+  if (!read) {
+    for (const config::ConfigError& error : read.error()) {
       parts_.log.warn("the host file has an error; this host runs on, and would not start again: " + error.text());
     }
-    return "; the host file has an error, and this host would not start again: " + errors->front().text();
+    return "; the host file has an error, and this host would not start again: " + read.error().front().text();
   }
-  const auto keys = config::changed_keys(parts_.config, std::get<config::HostConfig>(read));
+  const auto keys = config::changed_keys(parts_.config, *read);
   if (keys.empty()) {
     return {};
   }
@@ -384,21 +384,21 @@ std::optional<JobSet::Exchange> Host::plan_reload() {
                         [this](const auto* handler) { return parts_.plugins.is_stale(handler); }) &&
            jobs_.runs(job, handlers);
   });
-  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&plans)) {
+  if (!plans) {
     std::vector<std::string> reasons;
-    for (const config::ConfigError& error : *errors) {
+    for (const config::ConfigError& error : plans.error()) {
       reasons.push_back(error.text());
     }
     refuse_reload(reasons);
     return std::nullopt;
   }
-  auto next = jobs_.prepare(std::get<std::vector<JobPlan>>(plans));
+  auto next = jobs_.prepare(*plans);
   if (!next) {
     refuse_reload({next.error().message()});
     return std::nullopt;
   }
-  ward_.recover(std::get<std::vector<JobPlan>>(plans));
-  next_schedules_ = schedules_of(std::get<std::vector<JobPlan>>(plans));
+  ward_.recover(*plans);
+  next_schedules_ = schedules_of(*plans);
   return std::move(*next);
 }
 

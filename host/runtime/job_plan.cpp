@@ -190,10 +190,10 @@ bool blame(const isolation::TrialEnd& end, TrialRequest& request, TrialVerdict& 
 void try_job(const config::JobConfig& job, const plugin::EffectRules& effects, const plugin::PluginRegistry& registry,
              const isolation::TrialSteps& steps) {
   const auto planned = plan_jobs({job}, registry);
-  if (!std::holds_alternative<std::vector<JobPlan>>(planned)) {
+  if (!planned) {
     return;
   }
-  const JobPlan& plan = std::get<std::vector<JobPlan>>(planned).front();
+  const JobPlan& plan = planned->front();
   steps.next(kCreate, job.name);
   const auto instance = plugin::make_within({{}, effects}, *plan.handler, job.name, plan.options, plan.arounds);
   steps.next(kDestroy, job.name);
@@ -214,15 +214,14 @@ void try_jobs(const std::string& host_file, const std::vector<std::string>& name
               const plugin::PluginRegistry& registry, const isolation::TrialSteps& steps) {
   const auto environment = config::process_environment();
   const auto host = config::load_host_config(host_file, environment);
-  if (!std::holds_alternative<config::HostConfig>(host)) {
+  if (!host) {
     return;
   }
-  const auto& settings = std::get<config::HostConfig>(host);
   SeededRandom random;
   const SystemClock clock;
-  for (const config::JobConfig& job : config::load_job_files(settings, environment).jobs) {
+  for (const config::JobConfig& job : config::load_job_files(*host, environment).jobs) {
     if (std::find(names.begin(), names.end(), job.name) != names.end()) {
-      try_job(job, plugin::effect_rules(job, settings.store_of(job.queue).kind, random, clock), registry, steps);
+      try_job(job, plugin::effect_rules(job, host->store_of(job.queue).kind, random, clock), registry, steps);
     }
   }
 }
@@ -282,11 +281,10 @@ class Planner {
  private:
   void refuse(const config::Place& place, std::string why) { errors_.push_back({place, std::move(why)}); }
   plugin::OptionValues take(Parsed<plugin::OptionValues> bound) {
-    if (auto* wrong = std::get_if<std::vector<ConfigError>>(&bound)) {
-      std::move(wrong->begin(), wrong->end(), std::back_inserter(errors_));
-      return {};
+    for (config::ConfigError& wrong : bound ? std::vector<ConfigError>() : bound.error()) {
+      errors_.push_back(std::move(wrong));
     }
-    return std::get<plugin::OptionValues>(std::move(bound));
+    return bound ? std::move(*bound) : plugin::OptionValues();
   }
 
   void plan_handler(JobPlan& plan) {
@@ -425,8 +423,8 @@ Parsed<std::vector<JobPlan>> load_job_plans(const config::HostConfig& host, plug
   add(std::move(*admitted));
   // The good jobs are bound even when others are bad, so that everything wrong is reported at once.
   auto planned = plan_jobs(files.jobs, registry);
-  if (auto* wrong = std::get_if<std::vector<ConfigError>>(&planned)) {
-    add(std::move(*wrong));
+  if (!planned) {
+    add(planned.error());
   }
   if (!errors.empty()) {
     return std::move(errors);

@@ -259,10 +259,10 @@ Prepared Run::prepare() {
   auto ground = std::make_shared<Ground>();
   try {
     const auto loaded = config::load_host_config(options_.config_file, config::process_environment());
-    if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&loaded)) {
-      return refusal(*errors);
+    if (!loaded) {
+      return refusal(loaded.error());
     }
-    ground->config = std::get<config::HostConfig>(loaded);
+    ground->config = *loaded;
     ground->config.allow_insecure_files = options_.allow_insecure_files;
     ground->name = host_name(ground->config);
     log_.set(options_.companion != nullptr ? observe::LogLevel::off
@@ -282,10 +282,10 @@ Prepared Run::prepare() {
 
 Prepared Run::prepare_host(const std::shared_ptr<Ground>& ground) {
   auto planned = load_job_plans(ground->config, ground->plugins, [](const config::JobConfig&) { return false; });
-  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&planned)) {
-    return refusal(*errors);
+  if (!planned) {
+    return refusal(planned.error());
   }
-  auto& plans = std::get<std::vector<JobPlan>>(planned);
+  auto& plans = *planned;
   if (plans.empty()) {
     return no_jobs(ground->config);
   }

@@ -57,8 +57,7 @@ config::JobConfig job_for(const sluice_handler& handler, const Values& values, c
   job.handler = handler.name;
   const OptionsFile file = options_file_of(values);
   if (!file.path.empty()) {
-    const auto read = read_options(file);
-    if (const auto* given = std::get_if<config::JobConfig>(&read)) {
+    if (const auto given = read_options(file)) {
       job.options = given->options;
     }
   }
@@ -140,13 +139,10 @@ void look_at_options(const sluice_plugin& plugin, const Values& values, const is
   if (found == nullptr) {
     return;
   }
-  auto read = read_options(file);
-  if (const auto* job = std::get_if<config::JobConfig>(&read)) {
+  if (const auto job = read_options(file)) {
     const auto bound = plugin::bind_options(*found, *job);
-    if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&bound)) {
-      for (const config::ConfigError& error : *errors) {
-        steps.tell(told_line({"options", error.text()}));
-      }
+    for (const config::ConfigError& error : bound ? std::vector<config::ConfigError>() : bound.error()) {
+      steps.tell(told_line({"options", error.text()}));
     }
   }
 }
@@ -194,22 +190,23 @@ void make_check(const Values& values, const isolation::TrialSteps& steps) {
 }  // namespace
 
 config::Parsed<config::JobConfig> read_options(const OptionsFile& file) {
-  auto text = config::read_config_file(file.path);
-  if (auto* errors = std::get_if<std::vector<config::ConfigError>>(&text)) {
-    return std::move(*errors);
-  }
+  SLUICE_TRY(text, config::read_config_file(file.path));
   const std::string around = file.is_job ? std::string() : std::string(kJobAround);
-  auto job = config::parse_job_config(around + std::get<std::string>(text), file.path, config::process_environment());
-  if (auto* errors = std::get_if<std::vector<config::ConfigError>>(&job); errors != nullptr && !file.is_job) {
-    for (config::ConfigError& error : *errors) {
+  auto job = config::parse_job_config(around + *text, file.path, config::process_environment());
+  if (file.is_job) {
+    return job;
+  }
+  if (!job) {
+    auto errors = job.error();
+    for (config::ConfigError& error : errors) {
       error.place.line -= std::min(error.place.line, kLinesAround);
     }
-  } else if (auto* given = std::get_if<config::JobConfig>(&job); given != nullptr && !file.is_job) {
-    for (auto& [name, option] : given->options) {
-      option.place.line -= std::min(option.place.line, kLinesAround);
-    }
-    given->handler_place = {file.path};
+    return errors;
   }
+  for (auto& [name, option] : job->options) {
+    option.place.line -= std::min(option.place.line, kLinesAround);
+  }
+  job->handler_place = {file.path};
   return job;
 }
 

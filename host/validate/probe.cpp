@@ -72,8 +72,8 @@ void Probe::find(const Finding& finding) {
 
 Result<Probe::Instance> Probe::create(const config::JobConfig& job, const std::string& what) {
   auto bound = plugin::bind_options(handler_, job);
-  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&bound)) {
-    return Error(ErrorCode::invalid, errors->front().message);
+  if (!bound) {
+    return Error(ErrorCode::invalid, bound.error().front().message);
   }
   step("create with " + what);
   const plugin::EffectRules effects{SLUICE_STORE_SQLITE, true, &ids_, &clock_};
@@ -84,7 +84,7 @@ Result<Probe::Instance> Probe::create(const config::JobConfig& job, const std::s
             "complete each message once, and let go of its context then"});
     }
   };
-  const auto& options = std::get<plugin::OptionValues>(bound);
+  const auto& options = *bound;
   auto instance = plugin::around_of(handler_) != nullptr
                       ? plugin::make_within({log, effects, health_.seat()}, kInside, job.name, {},
                                             std::array{plugin::AroundSpec{&handler_, options}})

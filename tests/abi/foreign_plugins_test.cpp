@@ -21,7 +21,7 @@ class ForeignPlugin : public testing::TestWithParam<const char*> {
     const sluice_handler& handler = fixture_handler(file());
     const auto bound = bind_options(handler, job_with(options));
     const EffectRules rules{SLUICE_STORE_SQLITE, false, &random_, &clock_};
-    auto created = HandlerInstance::create({log_.log(), rules}, handler, "orders", std::get<OptionValues>(bound));
+    auto created = HandlerInstance::create({log_.log(), rules}, handler, "orders", *bound);
     if (!created) {
       return created.error().message();
     }

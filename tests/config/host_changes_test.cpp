@@ -9,8 +9,8 @@ namespace {
 using Keys = std::vector<std::string>;
 
 HostConfig host(const std::string& text) {
-  return std::get<HostConfig>(parse_host_config(text, "/etc/sluice/host.toml",
-                                                [](const std::string&) { return std::optional<std::string>(); }));
+  return *parse_host_config(text, "/etc/sluice/host.toml",
+                            [](const std::string&) { return std::optional<std::string>(); });
 }
 
 TEST(HostChanges, AreNamedAsTheFileHasThem) {

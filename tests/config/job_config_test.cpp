@@ -281,9 +281,8 @@ TEST(JobConfig, RefusesOrdersThatDoNotGoTogether) {
   };
   for (const auto& [text, phrase] : wrong) {
     const auto parsed = parse(text);
-    const auto* errors = std::get_if<std::vector<ConfigError>>(&parsed);
-    ASSERT_NE(errors, nullptr) << text;
-    EXPECT_NE(errors->front().text().find(phrase), std::string::npos) << errors->front().text();
+    ASSERT_TRUE(parsed.has_error()) << text;
+    EXPECT_NE(parsed.error().front().text().find(phrase), std::string::npos) << parsed.error().front().text();
   }
 }
 

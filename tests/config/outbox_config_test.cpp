@@ -16,7 +16,7 @@ using std::chrono::seconds;
 
 JobConfig job_of(const std::string& text, const std::string& file = "/etc/sluice/jobs.d/relay.toml") {
   auto parsed = parse_job_config(text, file, [](const std::string&) { return std::nullopt; });
-  return std::get<JobConfig>(std::move(parsed));
+  return std::move(*parsed);
 }
 
 constexpr const char* kHost = R"(

@@ -27,10 +27,8 @@ inline Environment environment_of(std::map<std::string, std::string> variables) 
 template <typename T>
 std::string errors_text(const Parsed<T>& parsed) {
   std::string text;
-  if (const auto* errors = std::get_if<std::vector<ConfigError>>(&parsed)) {
-    for (const ConfigError& error : *errors) {
-      text += error.text() + "\n";
-    }
+  for (const ConfigError& error : parsed ? std::vector<ConfigError>() : parsed.error()) {
+    text += error.text() + "\n";
   }
   return text;
 }
@@ -47,8 +45,8 @@ inline Parsed<std::vector<JobConfig>> load_jobs(const HostConfig& host) {
 /// The value; a failed test and a default one when there are errors.
 template <typename T>
 T value_of(Parsed<T> parsed) {
-  if (T* value = std::get_if<T>(&parsed)) {
-    return std::move(*value);
+  if (parsed) {
+    return std::move(*parsed);
   }
   ADD_FAILURE() << errors_text(parsed);
   return T{};

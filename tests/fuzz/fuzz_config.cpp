@@ -26,10 +26,10 @@ void check_errors(const std::vector<ConfigError>& errors) {
 }
 
 void check_host(const Parsed<HostConfig>& parsed) {
-  if (const auto* errors = std::get_if<std::vector<ConfigError>>(&parsed)) {
-    return check_errors(*errors);
+  if (!parsed) {
+    return check_errors(parsed.error());
   }
-  const HostConfig& host = std::get<HostConfig>(parsed);
+  const HostConfig& host = *parsed;
   require(host.drain_timeout >= Duration::zero() && changed_keys(host, host).empty());
   for (const auto& [name, queue] : host.queues) {
     require(!name.empty() && !host.queue(name).table.empty());
@@ -38,10 +38,10 @@ void check_host(const Parsed<HostConfig>& parsed) {
 }
 
 void check_job(const Parsed<JobConfig>& parsed) {
-  if (const auto* errors = std::get_if<std::vector<ConfigError>>(&parsed)) {
-    return check_errors(*errors);
+  if (!parsed) {
+    return check_errors(parsed.error());
   }
-  const JobConfig& job = std::get<JobConfig>(parsed);
+  const JobConfig& job = *parsed;
   require(!job.name.empty() && !job.queue.empty() && !job.handler.empty());
   require(job.concurrency >= 1 && job.concurrency <= 1024 && job.timeout > Duration::zero() && job.rate_limit >= 0);
   require(job.retry.max_attempts >= 1 && job.retry.base <= job.retry.max);

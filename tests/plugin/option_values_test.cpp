@@ -51,17 +51,15 @@ template <typename H>
 std::vector<std::string> errors(const Configured& configured) {
   const auto bound = bind_options(sluice::testing::handler<H>(), job_with(configured));
   std::vector<std::string> texts;
-  if (const auto* list = std::get_if<std::vector<config::ConfigError>>(&bound)) {
-    for (const config::ConfigError& error : *list) {
-      texts.push_back(error.text());
-    }
+  for (const config::ConfigError& error : bound ? std::vector<config::ConfigError>() : bound.error()) {
+    texts.push_back(error.text());
   }
   return texts;
 }
 
 template <typename H>
 OptionValues bound(const Configured& configured) {
-  return std::get<OptionValues>(bind_options(sluice::testing::handler<H>(), job_with(configured)));
+  return *bind_options(sluice::testing::handler<H>(), job_with(configured));
 }
 
 TEST(BindOptions, FillsInEveryDefault) {
@@ -144,10 +142,10 @@ TEST(BindOptions, ABadDefaultIsThePluginsDefect) {
   handler.option_count = 1;
   const auto result = bind_options(handler, job_with({}));
   EXPECT_THAT(
-      std::get<std::vector<config::ConfigError>>(result).front().text(),
+      result.error().front().text(),
       HasSubstr(
           "declares the default \"many\" for its option \"count\", which must be an integer: a defect of the plugin"));
-  EXPECT_EQ(std::get<OptionValues>(bind_options(handler, job_with({{"count", std::int64_t{3}}})))[0].integer, 3);
+  EXPECT_EQ(bind_options(handler, job_with({{"count", std::int64_t{3}}}))->at(0).integer, 3);
 }
 
 TEST(BindOptions, OpenOptionsPassAsTheyAre) {

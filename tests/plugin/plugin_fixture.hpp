@@ -75,11 +75,11 @@ class Bundle {
   explicit Bundle(const std::string& fixture, const std::map<std::string, config::OptionValue>& options = {}) {
     const sluice_handler& handler = fixture_handler(fixture);
     auto bound = bind_options(handler, job_with(options));
-    if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&bound)) {
-      error = errors->front().message;
+    if (!bound) {
+      error = bound.error().front().message;
       return;
     }
-    auto created = HandlerInstance::create({log.log()}, handler, "orders", std::get<OptionValues>(bound));
+    auto created = HandlerInstance::create({log.log()}, handler, "orders", *bound);
     if (created) {
       instance = std::move(*created);
     } else {

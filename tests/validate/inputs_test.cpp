@@ -28,7 +28,7 @@ class OneOption {
   bool takes(const config::OptionValue& value) const {
     config::JobConfig job;
     job.options.emplace(option_.name, config::Option{value, {}});
-    return std::holds_alternative<plugin::OptionValues>(plugin::bind_options(handler_, job));
+    return plugin::bind_options(handler_, job).has_value();
   }
 
  private:

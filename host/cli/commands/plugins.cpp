@@ -382,17 +382,16 @@ void check_jobs(const config::HostConfig& host, const config::JobFiles& files, R
   report.add(*admitted);
   report.warn(suspicions(host, files, registry));
   const auto planned = runtime::plan_jobs(jobs, registry);
-  if (const auto* errors = std::get_if<std::vector<ConfigError>>(&planned)) {
-    return report.add(*errors);
+  if (!planned) {
+    return report.add(planned.error());
   }
   if (!admitted->empty()) {
     return;
   }
-  const auto& plans = std::get<std::vector<JobPlan>>(planned);
-  const auto errors = try_handlers(host, plans, console);
+  const auto errors = try_handlers(host, *planned, console);
   report.add(errors);
   if (errors.empty()) {
-    report.jobs(plans, registry, steering_remarks(host, jobs));
+    report.jobs(*planned, registry, steering_remarks(host, jobs));
     report.unasked(host.outboxes);
   }
 }
@@ -402,11 +401,11 @@ Exit check(const Arguments& arguments, Console& console) {
   Report report(console);
   const auto environment = config::process_environment();
   const auto host = config::load_host_config(*path, environment);
-  if (const auto* errors = std::get_if<std::vector<ConfigError>>(&host)) {
-    report.add(*errors);
+  if (!host) {
+    report.add(host.error());
     return report.finish(*path);
   }
-  auto settings = std::get<config::HostConfig>(host);
+  config::HostConfig settings = *host;
   settings.allow_insecure_files = arguments.has(kAllowInsecureFiles);
   const config::JobFiles jobs = config::load_job_files(settings, environment);
   report.add(jobs.errors);
@@ -478,12 +477,8 @@ Exit plugins(const Arguments& arguments, Console& console) {
 
 /// The job of that name with its handler loaded; exit 78 with what is wrong with files and plugins.
 OrExit<JobPlan> plan_of(const config::HostConfig& host, const std::string& name, plugin::PluginRegistry& registry) {
-  const auto planned = runtime::load_job_plans(host, registry, [](const config::JobConfig&) { return false; });
-  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&planned)) {
-    return configuration_exit(*errors);
-  }
-  const auto& plans = std::get<std::vector<JobPlan>>(planned);
-  const JobPlan* const found = find_where(plans, [&name](const JobPlan& plan) { return plan.config.name == name; });
+  SLUICE_TRY(plans, runtime::load_job_plans(host, registry, [](const config::JobConfig&) { return false; }));
+  const JobPlan* const found = find_where(*plans, [&name](const JobPlan& plan) { return plan.config.name == name; });
   if (found == nullptr) {
     return Exit(kExitConfiguration, "no job is called '" + name + "'; `sluice check` lists the jobs of " + host.file);
   }

@@ -98,11 +98,11 @@ OrExit<validate::Request> request_of(const Arguments& arguments) {
   std::error_code code;
   request.options.path = std::filesystem::absolute(options, code).string();
   const auto read = validate::read_options(request.options);
-  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&read)) {
-    return configuration_exit(*errors, kExitNotTried);
+  if (!read) {
+    return Exit(read.error(), kExitNotTried);
   }
   if (request.options.is_job && request.handler.empty()) {
-    request.handler = std::get<config::JobConfig>(read).handler;
+    request.handler = read->handler;
   }
   return request;
 }
