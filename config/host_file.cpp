@@ -108,13 +108,6 @@ void read_wake(Section wake, HostConfig& config) {
   }
 }
 
-constexpr std::array<Choice<TraceProtocol>, 2> kProtocols{
-    {{"grpc", TraceProtocol::grpc}, {"http", TraceProtocol::http}}};
-constexpr std::array<Choice<TraceSampler>, 4> kSamplers{{{"always", TraceSampler::always},
-                                                         {"never", TraceSampler::never},
-                                                         {"ratio", TraceSampler::ratio},
-                                                         {"parent", TraceSampler::parent}}};
-
 constexpr const char* kExpected =
     "where an OTLP collector listens, such as \"http://localhost:4317\" or "
     "\"https://collector.example.com:4318/v1/traces\"";
@@ -169,8 +162,8 @@ void read_tracing(Section tracing, HostConfig& config) {
   const Member* endpoint =
       tracing.require("endpoint", "say where the collector is, as in endpoint = \"http://localhost:4317\"");
   tracing.read_url("endpoint", read.endpoint, collector_complaint);
-  tracing.read("protocol", read.protocol, kProtocols);
-  tracing.read("sampler", read.sampler, kSamplers);
+  tracing.read("protocol", read.protocol);
+  tracing.read("sampler", read.sampler);
   tracing.read_share("ratio", read.ratio);
   if (read.sampler == TraceSampler::always || read.sampler == TraceSampler::never) {
     tracing.refuse({"ratio"}, "goes with sampler = \"ratio\" or \"parent\" only; leave it out");
@@ -194,12 +187,6 @@ void read_tracing(Section tracing, HostConfig& config) {
   config.tracing = std::move(read);
 }
 
-constexpr std::array<Choice<LogLevel>, 5> kLogLevels{{{"trace", LogLevel::trace},
-                                                      {"debug", LogLevel::debug},
-                                                      {"info", LogLevel::info},
-                                                      {"warn", LogLevel::warn},
-                                                      {"error", LogLevel::error}}};
-constexpr std::array<Choice<LogFormat>, 2> kLogFormats{{{"text", LogFormat::text}, {"json", LogFormat::json}}};
 const std::vector<std::string> kHandlers{"text", "json", "rollbar", "sentry", "datadog"};
 
 const char* url_complaint(const std::string& text) {
@@ -280,7 +267,7 @@ Handlers read_handlers(Section& log) {
 
 /// What the senders have in common.
 void read_common(Section& section, LogSender& sender) {
-  section.read("level", sender.level, kLogLevels);
+  section.read("level", sender.level);
   section.read("environment", sender.environment, label_complaint);
   section.read("tags", sender.tags);
   section.read_share("sample_rate", sender.sample_rate);
@@ -353,8 +340,8 @@ void choose_format(Section& log, const std::vector<std::string>& handlers, HostC
 }
 
 void read_log(Section log, HostConfig& config) {
-  log.read("level", config.log_level, kLogLevels);
-  log.read("format", config.log_format, kLogFormats);
+  log.read("level", config.log_level);
+  config.log_format = log.choose("format", {"text", "json"}) == 1 ? LogFormat::json : LogFormat::text;
   const Handlers handlers = read_handlers(log);
   for (const char* kind : {"rollbar", "sentry", "datadog"}) {
     Section section = log.section(kind);
@@ -379,9 +366,6 @@ void read_log(Section log, HostConfig& config) {
 
 using std::chrono::hours;
 using std::chrono::seconds;
-
-constexpr std::array<Choice<StoreKind>, 2> kStoreKinds{
-    {{"sqlite", StoreKind::sqlite}, {"dynamodb", StoreKind::dynamodb}}};
 
 void read_host(Section host, HostConfig& config) {
   host.read("name", config.name, host_name_complaint);
@@ -415,7 +399,7 @@ void read_store(Section section, const Member& member, HostConfig& config, Store
   section.check_name(member, "a store's");
   StoreConfig store;
   if (section.require("kind", "give it as \"sqlite\" or \"dynamodb\"") == nullptr ||
-      !section.read("kind", store.kind, kStoreKinds)) {
+      !section.read("kind", store.kind)) {
     for (const char* key : {"path", "region", "endpoint"}) {
       section.find(key);  // which of them it may have is not known
     }
@@ -437,7 +421,7 @@ void read_store(Section section, const Member& member, HostConfig& config, Store
 
 void read_default_store(Section root, HostConfig& config) {
   Section store = root.section("store");
-  store.read("kind", config.store.kind, kStoreKinds);
+  store.read("kind", config.store.kind);
   store.read("path", config.store.path, path_complaint);
   config.store.path = resolve_path(config.store.path, config.file);
   Section dynamodb = root.section("dynamodb");
@@ -475,8 +459,6 @@ StoreKind kind_of(const HostConfig& config, const QueueConfig& queue) {
   return store == config.stores.end() ? config.store.kind : store->second.kind;
 }
 
-constexpr std::array<Choice<Layout>, 2> kLayouts{{{"dynamomq", Layout::dynamomq}, {"leased", Layout::leased}}};
-constexpr std::array<Choice<Fence>, 2> kFences{{{"none", Fence::none}, {"strict", Fence::strict}}};
 constexpr std::uint32_t kMostShards = 1024;
 
 /// How the queue lies in its table, and what goes with one layout only.
@@ -484,9 +466,9 @@ void read_layout(Section& section, const HostConfig& config, QueueConfig& queue)
   const bool names_table = section.find("table") != nullptr || section.find("index") != nullptr;
   const bool in_table = kind_of(config, queue) == StoreKind::dynamodb;
   queue.layout = in_table && !names_table ? Layout::leased : Layout::dynamomq;
-  section.read("layout", queue.layout, kLayouts);
+  section.read("layout", queue.layout);
   section.read("shards", queue.shards, 1, kMostShards);
-  section.read("fence", queue.fence, kFences);
+  section.read("fence", queue.fence);
   const bool leased = queue.layout == Layout::leased;
   if (leased && !in_table) {
     section.refuse({"layout"},
@@ -505,12 +487,11 @@ void read_layout(Section& section, const HostConfig& config, QueueConfig& queue)
   }
 }
 
-constexpr std::array<Choice<bool>, 2> kDedups{{{"id", false}, {"content", true}}};
 constexpr std::uint32_t kMostInFlight = 120'000;  // SQS's
 
 /// What SQS has for a queue: deduplication, and limits of what is in flight.
 void read_sending_rules(Section& section, const HostConfig& config, QueueConfig& queue) {
-  section.read("dedup", queue.dedup_by_content, kDedups);
+  queue.dedup_by_content = section.choose("dedup", {"id", "content"}) == 1;
   section.read("dedup_window", queue.dedup_window, {seconds(1), hours(24 * 14)});
   std::uint32_t in_flight = 0;
   section.read("max_in_flight", in_flight, 1, kMostInFlight);

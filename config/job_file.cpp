@@ -22,12 +22,6 @@ namespace sluice::config {
 
 namespace {
 
-constexpr std::array<Choice<WhileRunning>, 2> kWhileRunning{
-    {{"wait", WhileRunning::wait}, {"reject", WhileRunning::reject}}};
-constexpr std::array<Choice<OnDuplicate>, 2> kOnDuplicate{{{"skip", OnDuplicate::skip}, {"run", OnDuplicate::run}}};
-constexpr std::array<Choice<OnMissingKey>, 2> kOnMissing{
-    {{"reject", OnMissingKey::reject}, {"run", OnMissingKey::run}}};
-
 constexpr std::string_view kMessage = "message";
 constexpr std::string_view kAttribute = "attribute:";
 constexpr std::string_view kBody = "body:";
@@ -71,16 +65,11 @@ void read_idempotency(Section idempotency, JobConfig& config) {
     }
   }
   idempotency.read("ttl", read.ttl, {std::chrono::seconds(1), kLongestTtl});
-  idempotency.read("while_running", read.while_running, kWhileRunning);
-  idempotency.read("on_duplicate", read.on_duplicate, kOnDuplicate);
-  idempotency.read("on_missing", read.on_missing, kOnMissing);
+  idempotency.read("while_running", read.while_running);
+  idempotency.read("on_duplicate", read.on_duplicate);
+  idempotency.read("on_missing", read.on_missing);
   config.idempotency = std::move(read);
 }
-
-constexpr std::array<Choice<Order>, 3> kOrders{
-    {{"none", Order::none}, {"group", Order::group}, {"queue", Order::queue}}};
-constexpr std::array<Choice<OnDeadLetter>, 2> kOnDeadLetter{
-    {{"continue", OnDeadLetter::go_on}, {"hold", OnDeadLetter::hold}}};
 
 constexpr std::uint32_t kMaxWeight = 1000;
 /// "orders:6" or "orders"; nothing for anything else.
@@ -132,13 +121,14 @@ void read_queues(Section job, JobConfig& config) {
 }
 
 void read_order(Section job, JobConfig& config) {
-  job.read("order", config.order, kOrders);
+  job.read("order", config.order);
   job.read("fair", config.fair);
   if (config.fair && config.order != Order::none) {
     job.refuse({"fair"}, "is for messages without order; with 'order' groups have their turns anyway");
   }
-  job.read("on_dead_letter", config.on_dead_letter, kOnDeadLetter);
-  if (config.on_dead_letter == OnDeadLetter::hold) {
+  const bool holds = job.choose("on_dead_letter", {"continue", "hold"}) == 1;
+  config.on_dead_letter = holds ? OnDeadLetter::hold : OnDeadLetter::go_on;
+  if (holds) {
     if (config.order == Order::none) {
       job.refuse({"on_dead_letter"}, "needs an order to hold up: set order = \"group\" or \"queue\"");
     } else if (config.dead_letter != DeadLetterPolicy::move) {
@@ -165,8 +155,6 @@ void read_priorities(Section priorities, JobConfig& config) {
 using std::chrono::hours;
 using std::chrono::seconds;
 
-constexpr std::array<Choice<CatchUp>, 3> kCatchUps{
-    {{"none", CatchUp::none}, {"last", CatchUp::last}, {"all", CatchUp::all}}};
 constexpr std::size_t kMostText = 256UL * 1024;
 
 const char* text_complaint(const std::string& text) {
@@ -222,7 +210,7 @@ ScheduleConfig read_schedule(Section section, const Member& member) {
   if (!cron) {
     section.refuse({"time_zone"}, "goes with 'cron' only; an interval has none: leave it out");
   }
-  section.read("catch_up", schedule.catch_up, kCatchUps);
+  section.read("catch_up", schedule.catch_up);
   section.read("queue", schedule.queue, name_complaint);
   section.read("body", schedule.body, text_complaint);
   section.read("content_type", schedule.content_type, type_complaint);
@@ -240,16 +228,6 @@ void read_schedules(Section schedules, JobConfig& config) {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
-
-constexpr std::array<Choice<Source>, 2> kSources{{{"standard", Source::standard}, {"dlq", Source::dlq}}};
-constexpr std::array<Choice<Backoff>, 3> kBackoffs{
-    {{"exponential", Backoff::exponential}, {"linear", Backoff::linear}, {"constant", Backoff::constant}}};
-constexpr std::array<Choice<Jitter>, 3> kJitters{
-    {{"full", Jitter::full}, {"equal", Jitter::equal}, {"none", Jitter::none}}};
-constexpr std::array<Choice<DeadLetterPolicy>, 3> kPolicies{
-    {{"move", DeadLetterPolicy::move}, {"discard", DeadLetterPolicy::discard}, {"keep", DeadLetterPolicy::keep}}};
-constexpr std::array<Choice<Isolation>, 2> kIsolations{
-    {{"thread", Isolation::thread}, {"process", Isolation::process}}};
 
 constexpr std::uint32_t kMaxAttempts = 1000;
 constexpr double kMaxRate = 1'000'000;
@@ -333,10 +311,10 @@ void read_arounds(Section job, JobConfig& config) {
 
 void read_retry(Section retry, RetryConfig& config) {
   retry.read("max_attempts", config.max_attempts, 1, kMaxAttempts);
-  retry.read("backoff", config.backoff, kBackoffs);
+  retry.read("backoff", config.backoff);
   retry.read("base", config.base, {Duration::zero(), kWeek});
   retry.read("max", config.max, {Duration::zero(), kWeek});
-  retry.read("jitter", config.jitter, kJitters);
+  retry.read("jitter", config.jitter);
   if (config.base > config.max) {
     const Member* base = retry.find("base");
     const Place place = base == nullptr ? retry.find("max")->value.place : base->value.place;
@@ -383,7 +361,7 @@ void read_plugin(Section plugin, JobConfig& config) {
 void read_dead_letter(Section dead_letter, JobConfig& config) {
   // What fails in a dead-letter queue stays there: there is nowhere further to move it.
   config.dead_letter = config.source == Source::dlq ? DeadLetterPolicy::keep : DeadLetterPolicy::move;
-  dead_letter.read("policy", config.dead_letter, kPolicies);
+  dead_letter.read("policy", config.dead_letter);
   if (config.source == Source::dlq && config.dead_letter == DeadLetterPolicy::move) {
     dead_letter.error_at_value("policy",
                                "cannot be \"move\" for a job with source = \"dlq\", whose messages are there "
@@ -396,7 +374,7 @@ void read_job(Section job, JobConfig& config) {
   job.read("name", config.name, name_complaint);
   if (!read_outbox_source(job, config)) {
     read_queues(job, config);
-    job.read("source", config.source, kSources);
+    job.read("source", config.source);
   }
   config.handler_place =
       job.require("handler", "name a plugin's handler, as in handler = \"log\"", config.handler, name_complaint);
@@ -404,7 +382,7 @@ void read_job(Section job, JobConfig& config) {
   job.read("max_batch", config.max_batch, 1, kMaxBatch);
   job.read("max_wait", config.max_wait, {Duration::zero(), std::chrono::minutes(1)});
   job.read("timeout", config.timeout, {milliseconds(1), kWeek});
-  job.read("isolation", config.isolation, kIsolations);
+  job.read("isolation", config.isolation);
   std::string rate;
   job.read("rate_limit", rate, rate_complaint);
   config.rate_limit = parse_rate(rate).value_or(0);

@@ -16,11 +16,6 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr std::array<Choice<OutboxKind>, 3> kKinds{
-    {{"postgres", OutboxKind::postgres}, {"mysql", OutboxKind::mysql}, {"dynamodb", OutboxKind::dynamodb}}};
-constexpr std::array<Choice<bool>, 1> kCompat{{{"outbox-worker", true}}};
-constexpr std::array<Choice<bool>, 2> kCoordination{{{"locks", false}, {"table", true}}};
-
 constexpr std::uint32_t kMaxFetchLimit = 10'000;
 constexpr std::uint32_t kMaxBuckets = 4096;
 constexpr std::uint32_t kMaxRetryLimit = 1000;
@@ -129,7 +124,7 @@ void read_sql(Section& section, const std::string& file, OutboxConfig& outbox) {
   section.read("username", outbox.username, line_complaint);
   section.read_secret("password", outbox.password, any_complaint);
   section.read("schema", outbox.schema, identifier_complaint);
-  section.read("coordination", outbox.side_table, kCoordination);
+  outbox.side_table = section.choose("coordination", {"locks", "table"}) == 1;
   if (outbox.side_table && outbox.table.size() > kMaxWithSideTable) {
     section.error_at_value("table", "is longer than " + std::to_string(kMaxWithSideTable) +
                                         " bytes, and coordination = \"table\" adds '_sluice' to it; use \"locks\"");
@@ -157,7 +152,7 @@ void read_rows(Section& section, OutboxConfig& outbox) {
   section.read("buckets", outbox.buckets, 1, kMaxBuckets);
   section.read("retry_limit", outbox.retry_limit, 1, kMaxRetryLimit);
   section.read("lag_limit", outbox.lag_limit, {seconds(1), hours(720)});
-  section.read("compat", outbox.compat, kCompat);
+  outbox.compat = section.choose("compat", {"outbox-worker"}) == 0;
   section.read("attributes", outbox.attributes, identifier_complaint);
   for (const char* taken : {"event", "aggregate_type", "aggregate_id", "producer", "tombstone"}) {
     if (std::find(outbox.attributes.begin(), outbox.attributes.end(), taken) != outbox.attributes.end()) {
@@ -172,7 +167,7 @@ void read_outbox(Section section, const Member& member, HostConfig& config) {
   OutboxConfig outbox;
   read_rows(section, outbox);
   if (section.require("kind", "give it as \"postgres\", \"mysql\" or \"dynamodb\"") == nullptr ||
-      !section.read("kind", outbox.kind, kKinds)) {
+      !section.read("kind", outbox.kind)) {
     for (const char* key :
          {"url", "username", "password", "schema", "coordination", "tls", "ssh", "region", "endpoint"}) {
       section.find(key);  // which of them it may have is not known

@@ -1,16 +1,17 @@
 #pragma once
 
-#include <array>
 #include <deque>
 #include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "config/config.hpp"
 #include "config/document.hpp"
+#include "config/words.hpp"
 
 namespace sluice::config {
 
@@ -24,13 +25,6 @@ using Complaint = const char* (*)(const std::string& text);
 
 /// Of a text that may be any, or is checked by who reads it.
 const char* any_complaint(const std::string& text);
-
-/// A word that a key may have as its value, and what it stands for.
-template <typename Enum>
-struct Choice {
-  const char* word;
-  Enum value;
-};
 
 struct DurationBounds {
   Duration least;
@@ -80,20 +74,16 @@ class Section {
   }
   /// An address. One that names a user is no good here, and as it may name his password too, no error shows it.
   void read_url(const std::string& key, std::string& target, Complaint complaint);
-  /// True when the key is there and good.
-  template <typename Enum, std::size_t kCount>
-  bool read(const std::string& key, Enum& target, const std::array<Choice<Enum>, kCount>& choices) {
-    std::vector<std::string> words;
-    words.reserve(kCount);
-    for (const Choice<Enum>& choice : choices) {
-      words.emplace_back(choice.word);
-    }
+  /// A word of a setting. True when the key is there and good.
+  template <typename Setting>
+  requires std::is_enum_v<Setting>
+  bool read(const std::string& key, Setting& target) {
+    const std::vector<std::string> words = words_of<Setting>();
     const std::size_t chosen = choose(key, words);
-    if (chosen < kCount) {
-      target = choices[chosen].value;
-    }
-    return chosen < kCount;
+    return chosen < words.size() && boost::describe::enum_from_string(words[chosen].c_str(), target);
   }
+  /// Which of the words it is; beyond them when it is absent or wrong.
+  std::size_t choose(const std::string& key, const std::vector<std::string>& words);
 
   /// The table inside this one; `below` is ".NAME" where it holds nothing but tables.
   Section section(const std::string& key, const std::string& below = {});
@@ -124,7 +114,6 @@ class Section {
   template <typename Content>
   const Content* find_content(const std::string& key, const std::string& expected);
   void read_number(const std::string& key, double& target, bool (*good)(double), const std::string& expected);
-  std::size_t choose(const std::string& key, const std::vector<std::string>& words);
   void wrong_type(const std::string& key, const Value& value, const std::string& expected);
 
   Reader* reader_;

@@ -7,6 +7,7 @@
 
 #include "base/text/joined.hpp"
 #include "config/files.hpp"
+#include "config/words.hpp"
 #include "host/isolation/trial_child.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "host/stores/leased/leased_queues.hpp"
@@ -113,10 +114,7 @@ std::string work_refusal(const JobConfig& job, plugin::HandlerKind kind) {
 }
 
 std::string order_text(const JobConfig& job) {
-  const std::string order = job.order == config::Order::group   ? "group"
-                            : job.order == config::Order::queue ? "queue"
-                                                                : "none";
-  return "order = \"" + order + "\"" + (job.fair ? " and fair = true" : "") +
+  return std::string("order = \"") + config::word_of(job.order) + "\"" + (job.fair ? " and fair = true" : "") +
          (job.on_dead_letter == config::OnDeadLetter::hold ? " and on_dead_letter = \"hold\"" : "");
 }
 

@@ -6,6 +6,7 @@
 #include "base/text/joined.hpp"
 #include "base/timestamp.hpp"
 #include "config/schedule_times.hpp"
+#include "config/words.hpp"
 #include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
@@ -23,10 +24,6 @@ std::vector<Time> next_times(const config::ScheduleTimes& times, WallTime now) {
     all.push_back(at);
   }
   return all;
-}
-
-std::string_view name_of(config::CatchUp catch_up) {
-  return catch_up == config::CatchUp::none ? "none" : catch_up == config::CatchUp::last ? "last" : "all";
 }
 
 // A host notices what is due and tells of it within this, so that what is younger may be sent already.
@@ -127,7 +124,7 @@ void write_schedules(JsonWriter& json, const config::JobConfig& job, WallTime no
     };
     put_object(each, "name", schedule.name, member_if(!by_clock, "every", config::format_duration(schedule.every)),
                member_if(by_clock, "cron", schedule.cron), member_if(by_clock, "time_zone", schedule.time_zone),
-               "queue", queue, "catch_up", name_of(schedule.catch_up), standing, "next",
+               "queue", queue, "catch_up", config::word_of(schedule.catch_up), standing, "next",
                array_of(times ? next_times(*times, now) : std::vector<Time>(),
                         [&moment](JsonWriter& next, Time time) { next.value(moment(time)); }));
   };
