@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/case_conv.hpp>
+#include <boost/algorithm/string/replace.hpp>
 #include <cctype>
 #include <filesystem>
+#include <locale>
 #include <map>
 #include <set>
 
@@ -34,20 +37,25 @@ void append_row(std::string& out, const std::string& left, std::string_view righ
   append_wrapped(out, right, column, kWidth);
 }
 
+std::string with_dashes(const Flag& flag) { return (flag.name == "help" ? "-h, --" : "--") + std::string(flag.name); }
+
 std::string flag_text(const Flag& flag) {
-  std::string text = "  --" + std::string(flag.name);
-  if (!flag.value.empty()) {
-    text += " " + std::string(flag.value);
-  }
-  return text;
+  return "  " + with_dashes(flag) + (flag.value.empty() ? "" : " " + std::string(flag.value));
 }
 
-void append_flags(std::string& out, const Command& command, bool common, std::size_t column) {
+/// A command's options by their headings.
+std::vector<std::pair<std::string, std::vector<Flag>>> options_of(const Command& command) {
+  std::vector<Flag> own;
+  std::vector<Flag> common;
   for (const Flag& flag : command.flags) {
-    if (flag.common == common) {
-      append_row(out, flag_text(flag), flag.help, column);
-    }
+    (flag.common ? common : own).push_back(flag);
   }
+  own.push_back({"help", {}, "show this help"});
+  std::vector<std::pair<std::string, std::vector<Flag>>> groups{{"Options", std::move(own)}};
+  if (!common.empty()) {
+    groups.emplace_back("Which queue, and how it is shown", std::move(common));
+  }
+  return groups;
 }
 
 /// Rows of the commands of which `is_listed` is true.
@@ -62,10 +70,6 @@ void append_commands(std::string& out, Predicate is_listed) {
       append_row(out, "  " + std::string(command.name), command.summary, column);
     }
   }
-}
-
-bool has_common_flags(const Command& command) {
-  return std::any_of(command.flags.begin(), command.flags.end(), [](const Flag& flag) { return flag.common; });
 }
 
 }  // namespace
@@ -120,17 +124,19 @@ std::string command_help(const Command& command) {
     out += '\n';
     append_wrapped(out, command.description, 0, kWidth);
   }
-  std::size_t column = 14;
-  for (const Flag& flag : command.flags) {
-    const std::size_t width = flag_text(flag).size() + kGap;
-    column = std::max(column, width > kMaxColumn ? 0 : width);
+  const auto groups = options_of(command);
+  std::size_t column = 0;
+  for (const auto& [heading, flags] : groups) {
+    for (const Flag& flag : flags) {
+      const std::size_t width = flag_text(flag).size() + kGap;
+      column = std::max(column, width > kMaxColumn ? 0 : width);
+    }
   }
-  out += "\nOptions:\n";
-  append_flags(out, command, false, column);
-  append_row(out, "  -h, --help", "show this help", column);
-  if (has_common_flags(command)) {
-    out += "\nWhich queue, and how it is shown:\n";
-    append_flags(out, command, true, column);
+  for (const auto& [heading, flags] : groups) {
+    out += "\n" + heading + ":\n";
+    for (const Flag& flag : flags) {
+      append_row(out, flag_text(flag), flag.help, column);
+    }
   }
   if (!command.examples.empty()) {
     out += "\nExamples:\n";
@@ -219,9 +225,7 @@ std::string plain(std::string_view text) {
 
 /// "sluice-table-create" for the command "table create".
 std::string page_name(std::string_view command) {
-  std::string name = "sluice-" + std::string(command);
-  std::replace(name.begin(), name.end(), ' ', '-');
-  return name;
+  return "sluice-" + boost::replace_all_copy(std::string(command), " ", "-");
 }
 
 /// The first letter small, as the NAME line of a page has it; not where a name begins the sentence.
@@ -235,9 +239,7 @@ std::string in_a_sentence(std::string_view summary) {
 }
 
 std::string in_capitals(std::string_view text) {
-  std::string title(text);
-  std::transform(title.begin(), title.end(), title.begin(), [](unsigned char c) { return std::toupper(c); });
-  return title;
+  return boost::to_upper_copy(std::string(text), std::locale::classic());
 }
 
 /// Collects a page, request by request.
@@ -271,6 +273,11 @@ class PageText {
         ".TP\n\\fB" + plain(bold) + "\\fR" + (italic.empty() ? std::string() : " \\fI" + plain(italic) + "\\fR") + "\n";
     paragraphs(meaning);
   }
+  void flags(const std::vector<Flag>& flags) {
+    for (const Flag& flag : flags) {
+      term(with_dashes(flag), flag.value, flag.help);
+    }
+  }
   void as_it_stands(std::string_view text) { text_ += ".nf\n" + plain(text) + "\n.fi\n"; }
   void see_also(std::vector<std::string> pages) {
     section("See also");
@@ -285,26 +292,15 @@ class PageText {
   std::string text_;
 };
 
-void write_flags(PageText& page, const Command& command, bool common) {
-  for (const Flag& flag : command.flags) {
-    if (flag.common == common && !flag.help.empty()) {
-      page.term("--" + std::string(flag.name), flag.value, flag.help);
-    }
-  }
-}
-
 std::string page_of(const Command& command) {
   const std::string name = page_name(command.name);
   PageText page(name, command.summary);
   page.synopsis("sluice " + std::string(command.name), command.usage);
   page.section("Description");
   page.paragraphs(command.description.empty() ? std::string(command.summary) + "." : std::string(command.description));
-  page.section("Options");
-  write_flags(page, command, false);
-  page.term("-h, --help", "", "show this help");
-  if (has_common_flags(command)) {
-    page.section("Which queue, and how it is shown");
-    write_flags(page, command, true);
+  for (const auto& [heading, flags] : options_of(command)) {
+    page.section(heading);
+    page.flags(flags);
   }
   if (!command.examples.empty()) {
     page.section("Examples");
@@ -346,7 +342,7 @@ std::string drop_in_page() {
   page.section("Commands");
   for (const Command& command : drop_in_commands()) {
     page.term(command.name, "", command.summary);
-    write_flags(page, command, false);
+    page.flags(command.flags);
   }
   page.section("Help");
   page.as_it_stands(drop_in_help(nullptr));

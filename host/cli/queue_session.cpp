@@ -29,16 +29,18 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, ignored);
 }
 
-OrExit<std::string> named(const std::string& path, const std::string& by) {
-  if (!exists(path)) {
-    return Exit(kExitConfiguration, "there is no host file " + path + ", which " + by + " names; mend the name");
-  }
-  return path;
-}
+/// The host file that --config or SLUICE_CONFIG names, whether or not there is one.
+struct NamedFile {
+  std::string path;
+  const char* by;
+};
 
-/// Whether --config or SLUICE_CONFIG names a host file, whether or not there is one.
-bool names_host_file(const Arguments& arguments) {
-  return arguments.has("config") || !config::process_environment()(kVariable).value_or("").empty();
+std::optional<NamedFile> named_host_file(const Arguments& arguments) {
+  if (arguments.has("config")) {
+    return NamedFile{arguments.get("config"), "--config"};
+  }
+  const std::string variable = config::process_environment()(kVariable).value_or("");
+  return variable.empty() ? std::nullopt : std::optional(NamedFile{variable, kVariable});
 }
 
 /// The host file that lies at a default place.
@@ -129,17 +131,13 @@ OrExit<void> apply_overrides(const Arguments& arguments, const std::string& name
 }  // namespace
 
 OrExit<std::string> find_host_file(const Arguments& arguments) {
-  if (arguments.has("config")) {
-    return named(arguments.get("config"), "--config");
+  if (const auto named = named_host_file(arguments)) {
+    return exists(named->path) ? OrExit<std::string>(named->path)
+                               : Exit(kExitConfiguration, "there is no host file " + named->path + ", which " +
+                                                              named->by + " names; mend the name");
   }
-  const auto variable = config::process_environment()(kVariable);
-  if (variable && !variable->empty()) {
-    return named(*variable, kVariable);
-  }
-  if (auto place = default_host_file()) {
-    return std::move(*place);
-  }
-  return no_host_file({});
+  const auto place = default_host_file();
+  return place ? OrExit<std::string>(*place) : no_host_file({});
 }
 
 OrExit<config::HostConfig> load_host_file(const Arguments& arguments) {
@@ -149,7 +147,7 @@ OrExit<config::HostConfig> load_host_file(const Arguments& arguments) {
 }
 
 bool works_by_host_file(const Arguments& arguments) {
-  return !arguments.has("table") && (names_host_file(arguments) || default_host_file());
+  return !arguments.has("table") && (named_host_file(arguments) || default_host_file());
 }
 
 std::vector<config::JobConfig> counting_jobs(const config::HostConfig& host) {
@@ -236,7 +234,7 @@ OrExit<QueuePlace> QueuePlace::find(const Arguments& arguments, Queue queue, Hos
     return Exit::usage("--config names a host file, and --table a table without one; give one or the other");
   }
   const bool anywhere = files == HostFiles::anywhere;
-  const bool has_file = names_host_file(arguments) || (anywhere && default_host_file());
+  const bool has_file = named_host_file(arguments) || (anywhere && default_host_file());
   if (has_file && !arguments.has("table") && !(files == HostFiles::named_only && means_their_table(arguments))) {
     return of_host_file(arguments, queue);
   }

@@ -19,6 +19,7 @@
 #include "host/cli/console.hpp"
 #include "host/cli/shell/shell.hpp"
 #include "host/cli/views/output.hpp"
+#include "host/isolation/state_folder.hpp"
 
 namespace sluice::cli {
 
@@ -234,14 +235,6 @@ Descriptor open_owned(const std::string& path, int flags) {
   return file.open() && ::fchmod(file.get(), kOwnerOnly) == 0 ? std::move(file) : Descriptor();
 }
 
-void make_folder(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(folder, ignored)) {
-    std::filesystem::create_directories(folder.parent_path(), ignored);
-    ::mkdir(folder.c_str(), 0700);
-  }
-}
-
 void replace(const std::string& path, const std::vector<std::string>& lines) {
   const std::string fresh = path + ".new";
   const Descriptor file = open_owned(fresh, O_WRONLY | O_TRUNC);
@@ -317,7 +310,7 @@ void HistoryFile::append(const std::string& line) const {
   if (line.empty() || line.size() > kMaxRemembered || line.find('\n') != std::string::npos) {
     return;
   }
-  make_folder(std::filesystem::path(path_).parent_path());
+  static_cast<void>(isolation::make_private_folder(std::filesystem::path(path_).parent_path()));
   // One write of a file opened for appending is never mixed with another's.
   if (const Descriptor file = open_owned(path_, O_WRONLY | O_APPEND); file.open()) {
     write_all(file.get(), line + "\n");
