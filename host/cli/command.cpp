@@ -164,6 +164,12 @@ OrExit<bool> begins_with_queue(const Arguments& line, bool remembered) {
   return names_queue(line, may_be_own);
 }
 
+/// True when its --output says how to show something; of a few commands it says where to write.
+bool has_output_flag(const Command& command) {
+  const Flag* const flag = command.flag("output");
+  return flag != nullptr && flag->value == "json|text";
+}
+
 /// What `sluice help` says of a topic, or of itself.
 OrExit<std::string> help_on(Words words) {
   const bool about_itself = words.size() == 1 && (words.front() == "help" || is_help_option(words.front()));
@@ -182,12 +188,6 @@ OrExit<std::string> help_on(Words words) {
                        std::string((*command)->name) + "`");
   }
   return command_help(**command);
-}
-
-/// True when its --output says how to show something; of a few commands it says where to write.
-bool has_output_flag(const Command& command) {
-  const Flag* const flag = command.flag("output");
-  return flag != nullptr && flag->value == "json|text";
 }
 
 Exit dispatch(Words words, Console& console, const RememberedOptions& remembered, std::string& name) {
@@ -335,7 +335,8 @@ RememberedOptions Arguments::unsaid(const RememberedOptions& remembered) const {
   RememberedOptions unsaid;
   for (const auto& [name, value] : remembered) {
     const Flag* const flag = command_->flag(name);
-    if (flag != nullptr && !has(flag->name) && !contradicts(*flag)) {
+    const bool is_meant = name != "output" || has_output_flag(*command_);
+    if (flag != nullptr && is_meant && !has(flag->name) && !contradicts(*flag)) {
       unsaid.emplace(flag->name, value);
     }
   }

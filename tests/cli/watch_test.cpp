@@ -73,6 +73,16 @@ TEST(OutputChoice, ComesFromTheOptionElseFromTheVariable) {
             "sluice ls: --output \"yaml\" is neither json nor text; write one of these\n");
 }
 
+TEST(OutputChoice, HoldsForAWholeShell) {
+  const HostFolder folder;
+  folder.run({"send", "--queue", "orders", "--id", "A-1", "--data", "1"});
+  BinaryOptions options = in(folder);
+  options.environment["SLUICE_OUTPUT"] = "text";
+  options.input = "ls\n";
+  EXPECT_THAT(run_binary({"shell", "orders"}, options).out, StartsWith("ID "));
+  EXPECT_THAT(run_binary({"shell", "orders", "--json"}, options).out, StartsWith("{\n"));
+}
+
 TEST(OutputChoice, IsTextFirstWhereTheTextIsForPeople) {
   const HostFolder folder;
   BinaryOptions options = in(folder);

@@ -94,6 +94,12 @@ TEST(QueueShell, RemembersWhatItWasStartedWith) {
               ElementsAre("ls", "--output", "json", "--config=h.toml", "--queue=orders"));
 }
 
+// Of a few commands --output says where to write.
+TEST(QueueShell, AddsHowToShowOnlyWhereThatIsMeant) {
+  Dialogue dialogue({{"output", "text"}, {"queue", "orders"}});
+  EXPECT_THAT(dialogue.ran("outbox convert w.yaml"), ElementsAre("outbox", "convert", "w.yaml"));
+}
+
 // A host file and a table without one exclude each other; what else says where a table is goes with both.
 TEST(QueueShell, DropsWhatContradictsALine) {
   Dialogue with_file({{"config", "h.toml"}, {"queue", "orders"}});

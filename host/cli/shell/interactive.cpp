@@ -19,7 +19,8 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::size_t kCompletedIds = 20;
-constexpr std::array<const char*, 7> kRemembered{"queue", "config", "table", "index", "endpoint", "region", "output"};
+constexpr std::array<const char*, 9> kRemembered{"queue",  "config", "table", "index", "endpoint",
+                                                 "region", "output", "json",  "wide"};
 
 std::atomic<bool> interrupt_seen{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler touches it");
