@@ -146,6 +146,14 @@ TEST(Conversion, SaysWhatWaitsAndWhatTheProbesAnswer) {
   EXPECT_TRUE(said("a subject of no stream is a counted try"));
 }
 
+// nats.go passes over blanks, and over what is empty; the plugin refuses them.
+TEST(Conversion, ReadsServersAsTheirClientDoes) {
+  const Conversion done = convert(std::string(kDatabase) + kOutbox +
+                                  "publisher:\n  nats:\n    server: \"nats://a:4222, nats://b:4222,\"\n");
+  EXPECT_TRUE(has_line(file(done, "jobs.d/orders-nats.toml"), "servers = [\"nats://a:4222\", \"nats://b:4222\"]"))
+      << file(done, "jobs.d/orders-nats.toml");
+}
+
 TEST(Conversion, LetsNobodyPublishARowTwice) {
   const Conversion both = convert(std::string(kDatabase) + kOutbox +
                                   "publisher:\n  aws: {region: eu-west-1}\n  nats: {server: 'nats://h'}\n");
@@ -222,6 +230,8 @@ TEST(GoDuration, ReadsWhatGoWrites) {
   EXPECT_EQ(parse_go_duration("1m30s"), std::chrono::seconds(90));
   EXPECT_EQ(parse_go_duration("300ms"), milliseconds(300));
   EXPECT_EQ(parse_go_duration("1.5h"), std::chrono::minutes(90));
+  EXPECT_EQ(parse_go_duration("1ms500\u00b5s"), std::chrono::microseconds(1500)) << "the micro sign, as Go writes it";
+  EXPECT_EQ(parse_go_duration("500\u03bcs"), std::chrono::microseconds(500)) << "the Greek letter";
   EXPECT_EQ(parse_go_duration("0"), config::Duration::zero());
   for (const char* wrong : {"", "5", "s", "-1s", "1d", "1m30", "999999999h"}) {
     EXPECT_EQ(parse_go_duration(wrong), std::nullopt) << wrong;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/classification.hpp>
 #include <boost/algorithm/string/replace.hpp>
+#include <boost/algorithm/string/split.hpp>
+#include <boost/algorithm/string/trim.hpp>
 #include <charconv>
 
 #include "base/text/json_string.hpp"
@@ -541,19 +544,22 @@ void write_nats_user(Fields& fields, TomlText& job) {
   copy(fields, "publisher.nats.token", job, "token");
 }
 
-/// One address, or several with commas between them.
+/// One address, or several with commas between them, as nats.go reads them.
 void write_servers(Fields& fields, TomlText& job) {
   const auto servers = fields.text("publisher.nats.server", true);
   if (!servers) {
     return;
   }
+  std::vector<std::string> parts{servers->text};
+  if (!servers->has_variables) {  // a comma in a variable's default separates nothing
+    boost::split(parts, servers->text, boost::is_any_of(","));
+  }
   std::vector<Text> list;
-  std::string_view rest = servers->text;
-  while (!rest.empty()) {
-    // A comma in a variable's default separates nothing.
-    const std::size_t comma = servers->has_variables ? rest.size() : std::min(rest.find(','), rest.size());
-    list.push_back({std::string(rest.substr(0, comma)), servers->has_variables});
-    rest.remove_prefix(std::min(rest.size(), comma + 1));
+  for (std::string& part : parts) {
+    boost::trim(part);
+    if (!part.empty()) {
+      list.push_back({std::move(part), servers->has_variables});
+    }
   }
   job.strings("servers", list);
 }

@@ -23,7 +23,8 @@ struct GoUnit {
   double nanoseconds;
 };
 // The longer names first, so that "ms" is not read as "m".
-constexpr std::array<GoUnit, 6> kGoUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 6e10}, {"h", 3.6e12}}};
+constexpr std::array<GoUnit, 8> kGoUnits{
+    {{"ns", 1}, {"us", 1e3}, {"\u00b5s", 1e3}, {"\u03bcs", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 6e10}, {"h", 3.6e12}}};
 
 /// The keys that a path leads through.
 std::vector<std::string> keys_of(const std::string& path) {
