@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace sluice::cli {
 namespace {
 
@@ -112,6 +114,16 @@ TEST(TransactionReport, JsonHasThemAsTransactItemsHas) {
   EXPECT_NE(text.find(R"("Put":{"TableName":"log","Item":{"id":{"S":"x"}}})"), std::string::npos);
   EXPECT_NE(text.find(R"("ConditionCheck":{"TableName":"log","Key":{"id":{"S":"z"}},)"), std::string::npos);
   EXPECT_NE(text.find(R"("remembers_key":true,"result":"moved","remove":"A-1")"), std::string::npos) << text;
+}
+
+TEST(TransactionReport, ANumberThatJsonHasNotIsAText) {
+  auto effects = std::make_shared<Effects>();
+  effects->writes.push_back({queue::SqlWrite{"INSERT INTO t VALUES (?, ?)", {1.5, -HUGE_VAL}, {}}, ""});
+  const plugin::Outcome outcome{plugin::OutcomeStatus::done, {}, {}, effects};
+  JsonWriter json(JsonWriter::Layout::compact);
+  write_dry_run({"job", "orders", "A-1", SLUICE_STORE_SQLITE, false, outcome}, json);
+  const std::string text = json.take_text();
+  EXPECT_NE(text.find(R"("parameters":[1.5,"-inf"])"), std::string::npos) << text;
 }
 
 TEST(TransactionReport, AnOutcomeThatCommitsNothingSaysSo) {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <variant>
 
 #include "base/text/base64.hpp"
@@ -175,7 +176,7 @@ void write_value(JsonWriter& json, const SqlValue& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) {
     json.value(*integer);
   } else if (const auto* real = std::get_if<double>(&value)) {
-    json.word(real_text(*real));
+    std::isfinite(*real) ? json.word(real_text(*real)) : json.value(real_text(*real));  // JSON has no infinity
   } else if (const auto* text = std::get_if<std::string>(&value)) {
     json.value(*text);
   } else if (const auto* blob = std::get_if<queue::SqlBlob>(&value)) {
