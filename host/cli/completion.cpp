@@ -15,23 +15,26 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// Where the words stand: bash gives "--output=json" as three.
-Words joined_at_equals(const Words& words) {
-  Words joined;
+bool is_sign(const std::string& word) { return word == "=" || word == ":"; }
+
+/// The words as they were typed: of "--output=json" and "outbox:mail" bash gives the parts. An equals sign stands
+/// between an option and its value.
+Words as_typed(const Words& words) {
+  Words typed;
   bool joins = false;
   for (const std::string& word : words) {
-    const bool is_equals = word == "=" && !joined.empty();
-    if (is_equals || joins) {
-      joined.back() += is_equals ? std::string() : word;
-    } else {
-      joined.push_back(word);
-    }
+    const bool is_equals = word == "=" && !typed.empty();
+    const bool is_colon = word == ":" && !typed.empty();
     if (is_equals) {
-      joined.emplace_back();
+      typed.emplace_back();
+    } else if (is_colon || joins) {
+      typed.back() += word;
+    } else {
+      typed.push_back(word);
     }
-    joins = is_equals;
+    joins = is_equals || is_colon;
   }
-  return joined;
+  return typed;
 }
 
 void add_if_begun(Suggestions& found, std::string text, std::string_view meaning, std::string_view typed) {
@@ -268,13 +271,11 @@ Words names_in_files(std::string_view kind, const Arguments& line) {
   return names;
 }
 
-Suggestions suggest(const std::vector<Command>& commands, const Words& given, const RememberedOptions& remembered,
-                    const KnownNames& known) {
-  Words words = joined_at_equals(given);
-  if (words.empty()) {
-    words.emplace_back();
-  }
-  const std::string typed = words.back();
+namespace {
+
+Suggestions suggest_word(const std::vector<Command>& commands, const Words& words, const RememberedOptions& remembered,
+                         const KnownNames& known) {
+  const std::string& typed = words.back();
   Words before(words.begin(), words.end() - 1);
   if (!before.empty() && before.front() == "help") {
     Suggestions topics = suggest_command(commands, before.size() > 1 ? before[1] : std::string(), typed);
@@ -311,6 +312,20 @@ Suggestions suggest(const std::vector<Command>& commands, const Words& given, co
   Suggestions found = operand == nullptr ? Suggestions() : suggest_value(*operand, whole, known, typed);
   if (found.words.empty() && !found.files) {
     return suggest_flag(line, typed);
+  }
+  return found;
+}
+
+}  // namespace
+
+Suggestions suggest(const std::vector<Command>& commands, const Words& given, const RememberedOptions& remembered,
+                    const KnownNames& known) {
+  const Words words = given.empty() ? Words(1) : as_typed(given);
+  Suggestions found = suggest_word(commands, words, remembered, known);
+  // Of a word that bash has cut it takes the end alone.
+  const std::size_t end = given.empty() || is_sign(given.back()) ? 0 : given.back().size();
+  for (Suggestions::Word& word : found.words) {
+    word.text.erase(0, words.back().size() - end);
   }
   return found;
 }

@@ -63,6 +63,18 @@ TEST(Suggestions, AreValuesWhereTheyAreKnown) {
   EXPECT_TRUE(suggested({"get", "--id", ""}).empty());
 }
 
+// bash cuts a word at its colon, and completes the part behind it; other shells do not.
+TEST(Suggestions, EndAnOutboxsName) {
+  const HostFolder folder("[store]\npath = \"s.db\"\n[outbox.mail]\nkind = \"postgres\"\nurl = \"postgres://h/d\"\n");
+  EXPECT_EQ(folder.run({"__complete", "ls", "outbox:m"}).out, "outbox:mail\n");
+  for (const Words& words : std::vector<Words>{{"ls", "outbox", ":", "m"}, {"ls", "--queue", "outbox", ":"}}) {
+    Words line{"__complete"};
+    line.insert(line.end(), words.begin(), words.end());
+    EXPECT_EQ(folder.run(line).out, "mail\n");
+  }
+  EXPECT_EQ(folder.run({"__complete", "ls", "--queue", "=", "outbox", ":", "m"}).out, "mail\n");
+}
+
 TEST(Suggestions, KnowTheHostFilesQueues) {
   const HostFolder folder("[store]\npath = \"s.db\"\n[queues.orders]\n[queues.mail]\n");
   folder.write("jobs.d/a.toml", "[job]\nqueue = \"returns\"\nhandler = \"h\"\n");
