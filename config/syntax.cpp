@@ -183,6 +183,22 @@ std::size_t variable_name_length(std::string_view text) {
   return text.empty() || is_digit(text.front()) ? 0 : static_cast<std::size_t>(end - text.begin());
 }
 
+std::optional<Reference> parse_reference(std::string_view inside) {
+  Reference found{.name = std::string(inside.substr(0, variable_name_length(inside)))};
+  inside.remove_prefix(found.name.size());
+  if (inside.empty()) {
+    return found.name.empty() ? std::nullopt : std::optional(found);
+  }
+  found.colon = inside.starts_with(':');
+  inside.remove_prefix(found.colon ? 1 : 0);
+  if (found.name.empty() || inside.find_first_of("-+?") != 0) {
+    return std::nullopt;
+  }
+  found.sign = inside.front();
+  found.word = std::string(inside.substr(1));
+  return found;
+}
+
 namespace {
 
 constexpr int kMaxDepth = 8;
@@ -224,26 +240,24 @@ class Expander {
   /// What stands between the braces: NAME, NAME:-default or NAME:?message.
   std::string reference(std::string_view inside, int depth) {
     found_reference_ = true;
-    const std::string name(inside.substr(0, variable_name_length(inside)));
-    const std::string_view rest = inside.substr(name.size());
-    const std::string_view form = rest.substr(0, 2);
-    if (name.empty() || !(rest.empty() || form == ":-" || form == ":?")) {
+    const auto found = parse_reference(inside);
+    const bool ours = found && found->sign != '+' && found->colon == (found->sign != 0);
+    if (!ours) {
       return fail("'${" + abridged(inside) + "}' is not ${VAR}, ${VAR:-default} or ${VAR:?message}");
     }
+    const std::string& name = found->name;
     const std::optional<std::string> value = environment_(name);
-    if (value && (rest.empty() || !value->empty())) {
+    if (value && (found->sign == 0 || !value->empty())) {
       return checked(name, *value);
     }
-    if (form == ":-") {
-      return depth < kMaxDepth ? expand(rest.substr(2), depth + 1)
-                               : fail("defaults of variables are nested too deeply");
+    if (found->sign == '-') {
+      return depth < kMaxDepth ? expand(found->word, depth + 1) : fail("defaults of variables are nested too deeply");
     }
-    const std::string state = value ? "' is empty" : "' is not set";
-    if (form == ":?") {
-      const std::string message = visible(rest.substr(2));
-      return fail("environment variable '" + name + state + (message.empty() ? "" : ": " + message));
+    const std::string why = "environment variable '" + name + (value ? "' is empty" : "' is not set");
+    if (found->sign == '?') {
+      return fail(why + (found->word.empty() ? "" : ": " + visible(found->word)));
     }
-    return fail("environment variable '" + name + state + "; set it, or give a default as ${" + name + ":-...}");
+    return fail(why + "; set it, or give a default as ${" + name + ":-...}");
   }
 
   std::string checked(const std::string& name, const std::string& value) {

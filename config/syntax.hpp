@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,16 @@ bool has_control(std::string_view text);
 
 /// At most 64 bytes of the text, made visible, for a value inside an error.
 std::string abridged(std::string_view text);
+
+/// A variable as a `${...}` names it.
+struct Reference {
+  std::string name;
+  bool colon = false;  ///< stands before the sign: a variable that is set and empty counts as unset
+  char sign = 0;       ///< '-': the word where it is unset; '+': where it is set; '?': unset is an error; 0: no sign
+  std::string word{};  ///< behind the sign; it may hold references again
+};
+/// Of what stands between the braces; nothing where that is no such thing.
+std::optional<Reference> parse_reference(std::string_view inside);
 
 /// Where the brace is that belongs to the `${` before `begin`, or npos.
 std::size_t closing_brace(std::string_view text, std::size_t begin);

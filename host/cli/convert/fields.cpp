@@ -10,7 +10,6 @@
 #include "base/text/lower_case.hpp"
 #include "base/text/number.hpp"
 #include "base/text/utf8.hpp"
-#include "config/syntax.hpp"
 
 namespace sluice::cli::convert {
 
@@ -229,7 +228,7 @@ std::optional<config::Duration> Fields::duration(const std::string& path) {
 std::optional<Text> Fields::duration_text(const std::string& path, config::Duration fallback) {
   const YamlNode* node = find(path);
   const Template* only = node == nullptr ? nullptr : only_template(node->marked, templates_);
-  const bool sayable = only != nullptr && (only->form == Form::plain || (only->form == Form::fallback && only->colon));
+  const bool sayable = only != nullptr && (only->sign == 0 || (only->sign == '-' && only->colon));
   const auto word = sayable && !only->word.empty() ? parse_go_duration(only->word) : std::optional(fallback);
   if (!sayable || !word) {
     const auto value = duration(path);

@@ -13,24 +13,12 @@
 #include <vector>
 
 #include "config/config.hpp"
+#include "config/syntax.hpp"
 
 namespace sluice::cli::convert {
 
-/// What a template does with its variable.
-enum class Form {
-  plain,        ///< $V and ${V}
-  fallback,     ///< ${V-word}
-  replacement,  ///< ${V+word}
-  required,     ///< ${V?word}
-};
-
-/// A compose-style template. A value.
-struct Template {
-  std::string name;
-  Form form = Form::plain;
-  bool colon = false;  ///< stands before the sign: a variable that is set and empty counts as unset
-  std::string word{};  ///< what stands behind the form, which may hold templates again
-};
+/// A compose-style template.
+using Template = config::Reference;
 
 /// A text in which each template is a mark, so that a parser of YAML sees one plain word where it stands. A value.
 struct MarkedText {

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "base/text/number.hpp"
-#include "config/syntax.hpp"
 #include "host/cli/convert/fields.hpp"
 
 namespace sluice::cli::convert {
@@ -12,32 +11,6 @@ namespace {
 constexpr std::string_view kMarkBegin = "\xEE\x80\x80";
 constexpr std::string_view kMarkEnd = "\xEE\x80\x81";
 constexpr int kMaxDepth = 8;
-
-/// What stands between the braces; nothing when that is no template.
-std::optional<Template> template_of(std::string_view inside) {
-  Template found{.name = std::string(inside.substr(0, config::variable_name_length(inside)))};
-  inside.remove_prefix(found.name.size());
-  if (found.name.empty() || inside.empty()) {
-    return found.name.empty() ? std::nullopt : std::optional(found);
-  }
-  found.colon = inside.starts_with(':');
-  inside.remove_prefix(found.colon ? 1 : 0);
-  switch (inside.empty() ? '\0' : inside.front()) {
-    case '-':
-      found.form = Form::fallback;
-      break;
-    case '+':
-      found.form = Form::replacement;
-      break;
-    case '?':
-      found.form = Form::required;
-      break;
-    default:
-      return std::nullopt;
-  }
-  found.word = std::string(inside.substr(1));
-  return found;
-}
 
 /// Text as our files have it: only `${` needs its own spelling.
 std::string literal(std::string_view text) {
@@ -75,37 +48,37 @@ void read_template(const Template& found, const config::Environment& environment
                    Reading& out) {
   Reading word;
   bool holds_word = true;  // our braces do
-  if (found.form == Form::fallback || found.form == Form::replacement) {
+  if (found.sign == '-' || found.sign == '+') {
     const MarkedText inner = mark_templates(found.word);
     holds_word = inner.error.empty() && depth < kMaxDepth && inner.text.find('}') == std::string::npos;
     word = depth < kMaxDepth ? read(inner.text, inner.templates, environment, false, depth + 1) : Reading();
   }
   const auto value = environment(found.name);
   const bool there = value && !(found.colon && value->empty());
-  if (found.form == Form::replacement ? there : !there && found.form == Form::fallback) {
+  if (found.sign == '+' ? there : !there && found.sign == '-') {
     out.now += word.now;
     append(out.missing, word.missing);
-  } else if (!there && found.form == Form::required) {
+  } else if (!there && found.sign == '?') {
     out.missing.push_back(found.name);
-  } else if (there && found.form != Form::replacement) {
+  } else if (there && found.sign != '+') {
     out.now += *value;
   }
   out.has_variables = true;
   // Before a variable "$${" means something else to us.
-  if (found.form == Form::replacement || !holds_word || out.ours.ends_with('$')) {
+  if (found.sign == '+' || !holds_word || out.ours.ends_with('$')) {
     out.unsayable.push_back(found.name);
   } else {
     append(out.unsayable, word.unsayable);
     append(out.differences, word.differences);
   }
-  if (found.form == Form::plain) {
+  if (found.sign == 0) {
     out.ours += "${" + found.name + (needed ? ":?must be set}" : ":-}");
-  } else if (found.form == Form::fallback) {
+  } else if (found.sign == '-') {
     if (!found.colon && !found.word.empty()) {
       out.differences.push_back("an empty " + found.name + " takes the default too");
     }
     out.ours += "${" + found.name + ":-" + word.ours + "}";
-  } else if (found.form == Form::required) {
+  } else if (found.sign == '?') {
     if (!found.colon) {
       out.differences.push_back("an empty " + found.name + " is an error too");
     }
@@ -152,7 +125,7 @@ MarkedText mark_templates(std::string_view text) {
       at += 2;
     } else if (rest.starts_with("${")) {
       const std::size_t end = config::closing_brace(rest.substr(0, rest.find('\n')), 2);
-      auto found = end == std::string_view::npos ? std::nullopt : template_of(rest.substr(2, end - 2));
+      auto found = end == std::string_view::npos ? std::nullopt : config::parse_reference(rest.substr(2, end - 2));
       if (!found) {
         const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
         marked.error = "line " + std::to_string(line) +
