@@ -300,7 +300,7 @@ void read_options(Section options, std::map<std::string, Option>& target) {
 }
 
 void read_arounds(Section job, JobConfig& config) {
-  for (Section around : sections_of(job, "around", kMaxArounds)) {
+  for (Section around : job.sections("around", kMaxArounds)) {
     AroundConfig read;
     read.handler_place =
         around.require("handler", "name a plugin's handler that goes around others", read.handler, name_complaint);

@@ -59,9 +59,9 @@ std::optional<double> number_of(const Value& value) {
   return integer != nullptr ? static_cast<double>(*integer) : number_from_environment<double>(value);
 }
 
-std::string Section::title() const { return title_of(reader_->sections_[index_].path); }
+std::string Section::title() const { return title_of(known_->path); }
 
-Place Section::place() const { return reader_->sections_[index_].place; }
+Place Section::place() const { return known_->place; }
 
 std::string Section::naming(const std::string& key) const { return "'" + abridged(key) + "' in " + title() + " "; }
 
@@ -89,20 +89,17 @@ void Section::check_name(const Member& member, const std::string& whose) {
 
 const Table& Section::members() const {
   static const Table kNone;
-  return table_ == nullptr ? kNone : *table_;
+  return present() ? *known_->table : kNone;
 }
 
 const Member* Section::find(const std::string& key) {
-  std::vector<std::string>& keys = reader_->sections_[index_].keys;
+  std::vector<std::string>& keys = known_->keys;
   if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
     keys.push_back(key);
   }
-  if (table_ == nullptr) {
-    return nullptr;
-  }
-  const auto found =
-      std::find_if(table_->begin(), table_->end(), [&](const Member& member) { return member.key == key; });
-  return found == table_->end() ? nullptr : &*found;
+  const Table& table = members();
+  const auto found = std::find_if(table.begin(), table.end(), [&](const Member& member) { return member.key == key; });
+  return found == table.end() ? nullptr : &*found;
 }
 
 const std::string* Section::text(const std::string& key) {
@@ -229,7 +226,7 @@ std::size_t Section::choose(const std::string& key, const std::vector<std::strin
 }
 
 Section Section::section(const std::string& key, const std::string& below) {
-  std::string parent = reader_->sections_[index_].path;
+  std::string parent = known_->path;
   boost::trim_if(parent, boost::is_any_of("[]"));  // of one that stands in a list
   const std::string path = parent.empty() ? key : parent + "." + key;
   const Member* member = find(key);
@@ -243,26 +240,25 @@ Section Section::section(const std::string& key, const std::string& below) {
   return reader_->add(path, member->place, table);
 }
 
-std::vector<Section> sections_of(Section parent, const std::string& key, std::size_t most) {
-  Reader& reader = *parent.reader_;
+std::vector<Section> Section::sections(const std::string& key, std::size_t most) {
   // So that its title is in two brackets.
-  const std::string path = "[" + reader.sections_[parent.index_].path + "." + key + "]";
+  const std::string path = "[" + known_->path + "." + key + "]";
   const std::string expected = "a list of tables, each written as [" + path + "]";
   std::vector<Section> all;
-  const auto* list = parent.find_content<Array>(key, expected);
+  const auto* list = find_content<Array>(key, expected);
   if (list == nullptr) {
     return all;
   }
   if (list->size() > most) {
-    parent.error_at_value(
-        key, "has " + std::to_string(list->size()) + " entries, and at most " + std::to_string(most) + " can be");
+    error_at_value(key,
+                   "has " + std::to_string(list->size()) + " entries, and at most " + std::to_string(most) + " can be");
   }
   for (std::size_t i = 0; i < std::min(list->size(), most); ++i) {
     const Value& element = (*list)[i];
     if (const auto* table = std::get_if<Table>(&element.content)) {
-      all.push_back(reader.add(path, element.place, table));
+      all.push_back(reader_->add(path, element.place, table));
     } else {
-      parent.wrong_type(key, element, expected);
+      wrong_type(key, element, expected);
     }
   }
   return all;
@@ -272,18 +268,17 @@ Reader::Reader(const Document& document, std::string file) : file_(std::move(fil
   add("", {file_}, &document.root);
 }
 
-Section Reader::root() { return Section(*this, 0, sections_.front().table); }
+Section Reader::root() { return Section(*this, sections_.front()); }
 
 Section Reader::add(std::string path, Place place, const Table* table) {
-  sections_.push_back({std::move(path), std::move(place), table, {}});
-  return Section(*this, sections_.size() - 1, table);
+  return Section(*this, sections_.emplace_back(KnownTable{std::move(path), std::move(place), table, {}}));
 }
 
 void Reader::error(const Place& place, std::string message) { errors_.push_back({place, std::move(message)}); }
 
-std::string Reader::unknown(const Known& section, const std::string& key) const {
+std::string Reader::unknown(const KnownTable& section, const std::string& key) const {
   const std::string what = "unknown key '" + abridged(key) + "' in " + title_of(section.path);
-  for (const Known& other : sections_) {
+  for (const KnownTable& other : sections_) {
     if (std::find(other.keys.begin(), other.keys.end(), key) != other.keys.end()) {
       return what + "; it belongs in " + (other.path.empty() ? "the file's top level" : title_of(other.path));
     }
@@ -295,7 +290,7 @@ std::string Reader::unknown(const Known& section, const std::string& key) const 
 }
 
 std::vector<ConfigError> Reader::finish() {
-  for (const Known& section : sections_) {
+  for (const KnownTable& section : sections_) {
     if (section.table == nullptr) {
       continue;
     }

@@ -31,6 +31,14 @@ struct DurationBounds {
   Duration most;
 };
 
+/// What is known of a table.
+struct KnownTable {
+  std::string path;  ///< "job.retry"; empty for the root
+  Place place;
+  const Table* table;  ///< nullptr: it is absent
+  std::vector<std::string> keys;
+};
+
 /// One table of a file, which may be absent. Reading a key makes it known; what is never asked for is an error in the
 /// end. Each `read` leaves `target` alone when the key is absent or wrong (then the Reader has the error). A light
 /// handle on its Reader.
@@ -38,7 +46,7 @@ class Section {
  public:
   /// "[job.retry]", or "the file" for the root: as errors call it.
   std::string title() const;
-  bool present() const { return table_ != nullptr; }
+  bool present() const { return known_->table != nullptr; }
   /// Of the table; the file as a whole when it is absent.
   Place place() const;
 
@@ -85,6 +93,8 @@ class Section {
   /// Which of the words it is; beyond them when it is absent or wrong.
   std::size_t choose(const std::string& key, const std::vector<std::string>& words);
 
+  /// The tables of a list in this one, written as [[key]]; none when it is absent.
+  std::vector<Section> sections(const std::string& key, std::size_t most);
   /// The table inside this one; `below` is ".NAME" where it holds nothing but tables.
   Section section(const std::string& key, const std::string& below = {});
 
@@ -105,8 +115,7 @@ class Section {
 
  private:
   friend class Reader;
-  friend std::vector<Section> sections_of(Section parent, const std::string& key, std::size_t most);
-  Section(Reader& reader, std::size_t index, const Table* table) : reader_(&reader), index_(index), table_(table) {}
+  Section(Reader& reader, KnownTable& known) : reader_(&reader), known_(&known) {}
 
   /// Nothing where the key is absent or has its error already.
   const Value* find_sound(const std::string& key);
@@ -117,8 +126,7 @@ class Section {
   void wrong_type(const std::string& key, const Value& value, const std::string& expected);
 
   Reader* reader_;
-  std::size_t index_;
-  const Table* table_;
+  KnownTable* known_;
 };
 
 /// Reads one file's tree strictly and collects what is wrong with it. `document` outlives it.
@@ -135,25 +143,14 @@ class Reader {
 
  private:
   friend class Section;
-  friend std::vector<Section> sections_of(Section parent, const std::string& key, std::size_t most);
-
-  struct Known {
-    std::string path;  ///< "job.retry"; empty for the root
-    Place place;
-    const Table* table;
-    std::vector<std::string> keys;
-  };
 
   Section add(std::string path, Place place, const Table* table);
-  std::string unknown(const Known& section, const std::string& key) const;
+  std::string unknown(const KnownTable& section, const std::string& key) const;
 
   std::string file_;
-  std::deque<Known> sections_;
+  std::deque<KnownTable> sections_;  // which stay where they are
   std::vector<ConfigError> errors_;
 };
-
-/// The tables of a list in this one, written as [[key]]; none when it is absent.
-std::vector<Section> sections_of(Section parent, const std::string& key, std::size_t most);
 
 /// The names of such tables.
 template <typename Named>

@@ -43,31 +43,26 @@ void add_if_begun(Suggestions& found, std::string text, std::string_view meaning
   }
 }
 
-/// What the commands of a family do: "create, check".
-std::string members_of(const std::vector<Command>& commands, const std::string& family) {
-  std::string listed;
+/// The second words of names whose first is `family`.
+Suggestions suggest_member(const std::vector<Command>& commands, const std::string& family, const std::string& typed) {
+  Suggestions found;
   for (const Command& command : commands) {
     if (command.name.starts_with(family + " ")) {
-      listed += (listed.empty() ? "" : ", ") + std::string(command.name.substr(family.size() + 1));
+      add_if_begun(found, std::string(command.name.substr(family.size() + 1)), command.summary, typed);
     }
   }
-  return listed;
+  return found;
 }
 
-/// The first words of names, or the second ones of those whose first is `family`.
-Suggestions suggest_command(const std::vector<Command>& commands, const std::string& family, const std::string& typed) {
+/// The first words; of a family it says which commands that has, as in "create, check".
+Suggestions suggest_command(const std::vector<Command>& commands, const std::string& typed) {
   Suggestions found;
-  if (!family.empty()) {
-    for (const Command& command : commands) {
-      if (command.name.starts_with(family + " ")) {
-        add_if_begun(found, std::string(command.name.substr(family.size() + 1)), command.summary, typed);
-      }
-    }
-    return found;
-  }
   for (std::string& first : first_words(commands)) {
     const Command* const command = find_command(commands, first);
-    const std::string meaning(command == nullptr ? members_of(commands, first) : std::string(command->summary));
+    std::string meaning(command == nullptr ? "" : command->summary);
+    for (const auto& member : suggest_member(commands, first, {}).words) {
+      meaning += (meaning.empty() ? "" : ", ") + member.text;
+    }
     if (command != nullptr && !typed.empty() && !first.starts_with(typed)) {
       first = command->alias;
     }
@@ -277,19 +272,19 @@ Suggestions suggest_word(const std::vector<Command>& commands, const Words& word
                          const KnownNames& known) {
   const std::string& typed = words.back();
   Words before(words.begin(), words.end() - 1);
-  if (!before.empty() && before.front() == "help") {
-    Suggestions topics = suggest_command(commands, before.size() > 1 ? before[1] : std::string(), typed);
-    // DynamoMQ has no filters.
-    const bool filters = std::any_of(commands.begin(), commands.end(),
-                                     [](const Command& command) { return command.flag("where") != nullptr; });
-    if (filters && before.size() == 1) {
-      add_if_begun(topics, std::string(kFiltersTopic), "How to choose messages", typed);
-    }
-    return topics;
-  }
-  const Command* command = find_command(commands, before);
+  const bool helps = !before.empty() && before.front() == "help";
+  before.erase(before.begin(), before.begin() + (helps ? 1 : 0));
+  const Command* command = helps ? nullptr : find_command(commands, before);
   if (command == nullptr) {
-    return before.size() > 1 ? Suggestions() : suggest_command(commands, before.empty() ? "" : before[0], typed);
+    Suggestions found = before.empty()       ? suggest_command(commands, typed)
+                        : before.size() == 1 ? suggest_member(commands, before[0], typed)
+                                             : Suggestions();
+    const bool filters =
+        std::any_of(commands.begin(), commands.end(), [](const Command& one) { return one.flag("where") != nullptr; });
+    if (helps && before.empty() && filters) {  // which DynamoMQ does not have
+      add_if_begun(found, std::string(kFiltersTopic), "How to choose messages", typed);
+    }
+    return found;
   }
   const auto line = Arguments::of_line(*command, std::span(before).subspan(command->name_words()));
   Arguments whole = line;

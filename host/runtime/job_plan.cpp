@@ -279,8 +279,8 @@ class Planner {
  private:
   void refuse(const config::Place& place, std::string why) { errors_.push_back({place, std::move(why)}); }
   plugin::OptionValues take(Parsed<plugin::OptionValues> bound) {
-    for (config::ConfigError& wrong : bound ? std::vector<ConfigError>() : bound.error()) {
-      errors_.push_back(std::move(wrong));
+    for (const ConfigError& wrong : bound ? std::vector<ConfigError>() : bound.error()) {
+      errors_.push_back(wrong);
     }
     return bound ? std::move(*bound) : plugin::OptionValues();
   }
