@@ -209,7 +209,7 @@ TEST_F(Operations, PurgeMeetsWhatMovesBetweenTheHalves) {
   EXPECT_THAT(outcome->successes, ElementsAre("A-303", "A-404", "A-101"));
   ASSERT_EQ(outcome->failures.size(), 1U);
   EXPECT_EQ(outcome->failures[0].id, "A-202");
-  EXPECT_THAT(outcome->failures[0].error, HasSubstr("moved to the standard half meanwhile"));
+  EXPECT_THAT(outcome->failures[0].error.message(), HasSubstr("moved to the standard half meanwhile"));
 }
 
 TEST_F(Operations, PurgeStopsBetweenTwoBatches) {

@@ -323,7 +323,7 @@ Exit enqueue_test(const Arguments& arguments, Console& console) {
       table.add({id, {"sent", Colour::green}});
     }
     for (const auto& failed : outcome.failures) {
-      table.add({failed.id, {failed.error, Colour::red}});
+      table.add({failed.id, {failed.error.message(), Colour::red}});
     }
     console.out(table.take());
   } else {
@@ -333,7 +333,7 @@ Exit enqueue_test(const Arguments& arguments, Console& console) {
     return Exit::ok();
   }
   return Exit::failure(std::to_string(outcome.failures.size()) + " of 4 messages were not sent; the first, " +
-                       outcome.failures.front().id + ": " + outcome.failures.front().error);
+                       outcome.failures.front().id + ": " + outcome.failures.front().error.message());
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ Exit enqueue_test(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, open(arguments));
   const BulkOutcome outcome = DynamoMqOperations(*session).enqueue_test();
   console.out(dynamomq_outcome(outcome, false));
-  return outcome.failures.empty() ? Exit::ok() : Exit::failure(outcome.failures.front().error);
+  return outcome.failures.empty() ? Exit::ok() : Exit(outcome.failures.front().error);
 }
 
 Exit purge(const Arguments& arguments, Console& console) {
@@ -214,8 +214,10 @@ Exit purge(const Arguments& arguments, Console& console) {
   console.end_progress();
   SLUICE_PASS_ON(outcome);
   console.out(dynamomq_outcome(*outcome, true));
-  if (outcome->denied) {
-    return *outcome->denied;
+  const auto denied = std::find_if(outcome->failures.begin(), outcome->failures.end(),
+                                   [](const auto& failed) { return failed.error.code() == ErrorCode::denied; });
+  if (denied != outcome->failures.end()) {
+    return denied->error;
   }
   if (interrupt.raised()) {
     return Exit::failure("interrupted; " + std::to_string(outcome->successes.size()) + " messages were removed");

@@ -136,13 +136,6 @@ Error DynamoMqOperations::worded(const Error& error) const {
   return {error.code(), worded.message() + " " + mend};
 }
 
-void DynamoMqOperations::note_failure(BulkOutcome& outcome, const std::string& id, const Error& error) const {
-  outcome.failures.push_back({id, error.message()});
-  if (error.code() == ErrorCode::denied && !outcome.denied) {
-    outcome.denied = error;
-  }
-}
-
 Deadline DynamoMqOperations::deadline() const { return Deadline::after(seams_.clock, kRequestTime); }
 
 Result<StoredMessage> DynamoMqOperations::get(const std::string& id) {
@@ -242,7 +235,7 @@ BulkOutcome DynamoMqOperations::enqueue_test() {
   auto sender = seams_.queues.open_sender(seams_.queue);
   if (sender.has_error()) {
     for (const std::string& id : ids) {
-      note_failure(outcome, id, worded(sender.error()));
+      outcome.failures.push_back({id, worded(sender.error())});
     }
     return outcome;
   }
@@ -251,7 +244,7 @@ BulkOutcome DynamoMqOperations::enqueue_test() {
   }
   for (const std::string& id : ids) {
     if (const auto removed = remove(id); removed.has_error()) {
-      note_failure(outcome, id, removed.error());
+      outcome.failures.push_back({id, removed.error()});
       continue;
     }
     queue::NewMessage message{.id = id, .body = test_body(id), .content_type = std::string(queue::kJson)};
@@ -261,7 +254,7 @@ BulkOutcome DynamoMqOperations::enqueue_test() {
     } else {
       const Error duplicate(ErrorCode::duplicate_id, {});
       const bool taken = sent.status == queue::SendStatus::duplicate_id;
-      note_failure(outcome, id, worded(taken ? duplicate : sent.error));
+      outcome.failures.push_back({id, worded(taken ? duplicate : sent.error)});
     }
   }
   finish_deed(outcome, {});
@@ -311,7 +304,7 @@ Result<bool> DynamoMqOperations::purge_half(Half half, const Progress& progress,
         outcome.successes.push_back(std::move(message.id));
       } else if (message.fate == Fate::failed || half == Half::dlq) {
         // What moved to the DLQ from the other half is removed there.
-        note_failure(outcome, message.id, worded(message.error));
+        outcome.failures.push_back({std::move(message.id), worded(message.error)});
       }
     }
     if (!step.outcomes.empty() && !progress(outcome.successes.size())) {
@@ -361,7 +354,7 @@ std::string dynamomq_outcome(const BulkOutcome& outcome, bool always_failures) {
 
 void write_outcome(JsonWriter& json, const BulkOutcome& outcome, bool nulls, bool always_failures) {
   const auto failure = [](JsonWriter& each, const BulkOutcome::Failed& failed) {
-    put_object(each, "ID", failed.id, "Error", failed.error);
+    put_object(each, "ID", failed.id, "Error", failed.error.message());
   };
   const auto failures = or_null(!nulls || !outcome.failures.empty(), array_of(outcome.failures, failure));
   put_object(json, "successes", or_null(!nulls || !outcome.successes.empty(), outcome.successes),

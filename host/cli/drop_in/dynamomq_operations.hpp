@@ -23,11 +23,10 @@ namespace sluice::cli {
 struct BulkOutcome {
   struct Failed {
     std::string id;
-    std::string error;
+    Error error;
   };
   std::vector<std::string> successes;
   std::vector<Failed> failures;
-  std::optional<Error> denied;  ///< the first of them that failed because the role may not do it
 };
 
 class QueueSession;
@@ -85,7 +84,6 @@ class DynamoMqOperations {
   Result<T> worded(Result<T> answer) const {
     return answer ? std::move(answer) : Result<T>(worded(answer.error()));
   }
-  void note_failure(BulkOutcome& outcome, const std::string& id, const Error& error) const;
 
   Deadline deadline() const;
 

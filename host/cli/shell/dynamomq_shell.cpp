@@ -41,7 +41,7 @@ std::string ids_under(std::string_view headline, const std::vector<std::string>&
 std::string outcome_text(std::string_view headline, const BulkOutcome& outcome) {
   std::string text = ids_under(headline, outcome.successes);
   for (const auto& failed : outcome.failures) {
-    text += "ERROR: " + visible(failed.error) + ", ID: " + visible(failed.id) + "\n";
+    text += "ERROR: " + visible(failed.error.message()) + ", ID: " + visible(failed.id) + "\n";
   }
   return text;
 }
