@@ -41,7 +41,7 @@ void read_cost(Section cost, HostConfig& config) {
   cost.read("currency", read.currency, currency_complaint);
   const Member* first = cost.find("currency");
   for (const Price& price : prices) {
-    cost.read_amount(price.key, *price.target, price.example);
+    cost.read(price.key, *price.target, kAmount, price.example);
     const Member* member = cost.find(price.key);
     first = first == nullptr ? member : first;
   }
@@ -55,8 +55,8 @@ void read_cost(Section cost, HostConfig& config) {
 }
 
 void read_budget(Section& section, StoreKind kind, QueueConfig& queue) {
-  section.read_limit("max_write_units", queue.max_write_units, "100 for 100 write units a second");
-  section.read_limit("max_read_units", queue.max_read_units, "50 for 50 read units a second");
+  section.read("max_write_units", queue.max_write_units, kLimit, "100 for 100 write units a second");
+  section.read("max_read_units", queue.max_read_units, kLimit, "50 for 50 read units a second");
   if (kind == StoreKind::sqlite) {
     section.refuse({"max_write_units", "max_read_units"},
                    "needs a queue in a DynamoDB table: SQLite is embedded and has no capacity to "
@@ -164,7 +164,7 @@ void read_tracing(Section tracing, HostConfig& config) {
   tracing.read_url("endpoint", read.endpoint, collector_complaint);
   tracing.read("protocol", read.protocol);
   tracing.read("sampler", read.sampler);
-  tracing.read_share("ratio", read.ratio);
+  tracing.read("ratio", read.ratio, kShare, "0.25");
   if (read.sampler == TraceSampler::always || read.sampler == TraceSampler::never) {
     tracing.refuse({"ratio"}, "goes with sampler = \"ratio\" or \"parent\" only; leave it out");
   }
@@ -270,7 +270,7 @@ void read_common(Section& section, LogSender& sender) {
   section.read("level", sender.level);
   section.read("environment", sender.environment, label_complaint);
   section.read("tags", sender.tags);
-  section.read_share("sample_rate", sender.sample_rate);
+  section.read("sample_rate", sender.sample_rate, kShare, "0.25");
   section.read("ignore", sender.ignore, label_complaint);
 }
 

@@ -44,7 +44,6 @@ std::optional<std::int64_t> integer_of(const Value& value) {
 }
 
 constexpr std::size_t kMostLabel = 255;
-constexpr double kMostAmount = 1e9;
 
 /// "2026-11-01".
 bool is_day(const std::string& text) { return parse_timestamp(text + "T00:00:00Z").has_value(); }
@@ -321,31 +320,14 @@ void Section::read(const std::string& key, bool& target) {
   }
 }
 
-void Section::read_number(const std::string& key, double& target, bool (*good)(double), const std::string& expected) {
+void Section::read(const std::string& key, double& target, const NumberRule& rule, const std::string& example) {
   const Value* value = find_sound(key);
   const std::optional<double> number = value == nullptr ? std::nullopt : number_of(*value);
-  if (number && good(*number)) {
+  if (number && rule.is_met(*number)) {
     target = *number;
   } else if (value != nullptr) {
-    error_at_value(key, "must be a number " + expected);
+    error_at_value(key, std::string("must be a number ") + rule.said + ", such as " + example);
   }
-}
-
-void Section::read_share(const std::string& key, double& target) {
-  read_number(
-      key, target, [](double number) { return number >= 0 && number <= 1; }, "from 0 to 1, such as 0.25");
-}
-
-void Section::read_amount(const std::string& key, double& target, const char* example) {
-  read_number(
-      key, target, [](double number) { return number >= 0 && number <= kMostAmount; },
-      std::string("from 0 on, such as ") + example);
-}
-
-void Section::read_limit(const std::string& key, double& target, const char* example) {
-  read_number(
-      key, target, [](double number) { return number > 0 && number <= kMostAmount; },
-      std::string("above 0, such as ") + example);
 }
 
 void Section::read_day(const std::string& key, std::string& target) {

@@ -31,6 +31,16 @@ struct DurationBounds {
   Duration most;
 };
 
+/// What a number must be, and how an error says so.
+struct NumberRule {
+  bool (*is_met)(double number);
+  const char* said;
+};
+inline constexpr double kMostAmount = 1e9;
+inline constexpr NumberRule kShare{[](double number) { return number >= 0 && number <= 1; }, "from 0 to 1"};
+inline constexpr NumberRule kAmount{[](double number) { return number >= 0 && number <= kMostAmount; }, "from 0 on"};
+inline constexpr NumberRule kLimit{[](double number) { return number > 0 && number <= kMostAmount; }, "above 0"};
+
 /// What is known of a table.
 struct KnownTable {
   std::string path;  ///< "job.retry"; empty for the root
@@ -67,13 +77,8 @@ class Section {
   /// A table of strings; no value of it appears in an error.
   /// `plain`: names that are not empty, and no control characters in them and their values.
   void read(const std::string& key, std::map<std::string, std::string>& target, bool plain = true);
-  // Numbers also as text out of the environment, and at most a billion; `example` goes into the error.
-  /// From 0 to 1.
-  void read_share(const std::string& key, double& target);
-  /// From 0 on.
-  void read_amount(const std::string& key, double& target, const char* example);
-  /// Above 0.
-  void read_limit(const std::string& key, double& target, const char* example);
+  /// A number, also as text out of the environment; `example` goes into the error.
+  void read(const std::string& key, double& target, const NumberRule& rule, const std::string& example);
   /// A day of the calendar, as a TOML date or as text of that form.
   void read_day(const std::string& key, std::string& target);
   /// A text that no error shows.
@@ -122,7 +127,6 @@ class Section {
   /// The same where it is of this type; of another one it is an error.
   template <typename Content>
   const Content* find_content(const std::string& key, const std::string& expected);
-  void read_number(const std::string& key, double& target, bool (*good)(double), const std::string& expected);
   void wrong_type(const std::string& key, const Value& value, const std::string& expected);
 
   Reader* reader_;
