@@ -59,6 +59,7 @@ const OutboxConfig* HostConfig::outbox(const std::string& queue_name) const {
 
 std::vector<std::string> JobConfig::queue_names() const {
   std::vector<std::string> names;
+  names.reserve(queues.size());
   for (const WeightedQueue& one : queues) {
     names.push_back(one.name);
   }

@@ -160,6 +160,7 @@ class Reader {
 template <typename Named>
 std::vector<std::string> names_of(const std::map<std::string, Named>& all) {
   std::vector<std::string> names;
+  names.reserve(all.size());
   for (const auto& [name, settings] : all) {
     names.push_back(name);
   }
