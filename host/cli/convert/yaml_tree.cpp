@@ -59,7 +59,7 @@ class TreeBuilder {
   std::uint32_t place(const YAML::Mark& mark) const { return of_variable_ != 0 ? of_variable_ : line_of(mark); }
 
   void add_scalar(const YAML::Node& source, YamlNode& node, int depth) {
-    const std::string marked = source.Scalar();
+    const std::string& marked = source.Scalar();
     const bool quoted = source.Tag() != "?";
     if (quoted || !has_marks(marked)) {
       node.kind = YamlNode::Kind::scalar;
