@@ -147,7 +147,7 @@ CREATE TABLE sluice_keys (
 CREATE INDEX sluice_keys_until ON sluice_keys (until);
 )sql";
 
-enum class Found { empty, ours, foreign, newer };
+enum class Found { empty, ours, older, foreign, newer };
 
 /// Of one state of the file: inside a transaction.
 Found look_inside(Connection& connection) {
@@ -157,10 +157,18 @@ Found look_inside(Connection& connection) {
   if (application == 0 && version == 0) {
     return Found::empty;
   }
+  if (application == kEarlierApplicationId) {
+    return Found::older;
+  }
   if (application != kApplicationId) {
     return Found::foreign;
   }
-  return version == kSchemaVersion ? Found::ours : Found::newer;
+  if (version != kSchemaVersion) {
+    return Found::newer;
+  }
+  // The version grows with releases; files of builds before the first one may lack what came last.
+  const char* const last = "SELECT count(*) FROM pragma_table_info('sluice_deliveries') WHERE name = 'checkpoint'";
+  return connection.number(last) == 1 ? Found::ours : Found::older;
 }
 
 Found look(Connection& connection) {
@@ -176,9 +184,16 @@ Error refusal(Found found, Connection& connection) {
     return {ErrorCode::invalid,
             "\"" + connection.path() + "\" is the SQLite file of another program; name another file as the store"};
   }
-  return {ErrorCode::invalid, "store \"" + connection.path() + "\" has schema version " +
-                                  std::to_string(connection.number("PRAGMA user_version")) + ", this sluice knows " +
-                                  std::to_string(kSchemaVersion) + "; use the sluice that made it, or another file"};
+  const std::string store = "store \"" + connection.path() + "\" ";
+  if (found == Found::newer) {
+    return {ErrorCode::invalid, store + "has schema version " +
+                                    std::to_string(connection.number("PRAGMA user_version")) + ", this sluice knows " +
+                                    std::to_string(kSchemaVersion) + "; use the sluice that made it, or another file"};
+  }
+  return {ErrorCode::invalid, store +
+                                  "was made before the first release; carry its messages over with 'sluice export' "
+                                  "of the sluice that made it and 'sluice import' of this one, or name another "
+                                  "file as the store"};
 }
 
 /// Fails where something that was made before our tables has a name like theirs.

@@ -10,6 +10,8 @@ namespace sluice::queue::sqlite {
 
 /// Marks a SQLite file as ours: "SLUI".
 inline constexpr std::int64_t kApplicationId = 0x534C5549;
+/// The mark of files from before the first release, which are refused.
+inline constexpr std::int64_t kEarlierApplicationId = 0x534C4345;
 /// Of the tables; a file with another one is refused.
 inline constexpr std::int64_t kSchemaVersion = 1;
 /// All names in the file that are ours begin so.

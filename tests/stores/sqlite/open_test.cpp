@@ -191,13 +191,27 @@ TEST_F(OpenTest, AllOurNamesBeginAlike) {
 TEST_F(OpenTest, RefusesAFileOfAnotherVersionAndLeavesItAsItIs) {
   const std::string path = folder_.file("store.db");
   ASSERT_TRUE(open(path));
-  raw_sql(path, "PRAGMA user_version = " + std::to_string(queue::sqlite::kSchemaVersion + 1));
-  const Error error = refused(path);
-  EXPECT_EQ(error.code(), ErrorCode::invalid);
-  EXPECT_THAT(error.message(), HasSubstr("schema version 2, this sluice knows 1; use the sluice that made it"));
-  EXPECT_EQ(raw_sql(path, "PRAGMA user_version").at(0), "2");
-  raw_sql(path, "PRAGMA user_version = 1");
+  const std::string newer = std::to_string(queue::sqlite::kSchemaVersion + 1);
+  const std::string ours = std::to_string(queue::sqlite::kApplicationId);
+  const std::string earlier = std::to_string(queue::sqlite::kEarlierApplicationId);
+  for (const auto& [application, version, mend] :
+       {std::tuple(ours, newer, "schema version 2, this sluice knows 1; use the sluice that made it"),
+        std::tuple(earlier, std::string("9"), "'sluice export'"), std::tuple(earlier, newer, "'sluice import'")}) {
+    raw_sql(path, "PRAGMA application_id = " + application + "; PRAGMA user_version = " + version);
+    const Error error = refused(path);
+    EXPECT_EQ(error.code(), ErrorCode::invalid);
+    EXPECT_THAT(error.message(), HasSubstr(mend));
+    EXPECT_EQ(raw_sql(path, "PRAGMA user_version").at(0), version);
+  }
+  raw_sql(path, "PRAGMA application_id = " + ours + "; PRAGMA user_version = 1");
   EXPECT_TRUE(open(path));
+}
+
+TEST_F(OpenTest, RefusesAFileOfABuildBeforeTheFirstRelease) {
+  const std::string path = folder_.file("store.db");
+  ASSERT_TRUE(open(path));
+  raw_sql(path, "ALTER TABLE sluice_deliveries DROP COLUMN checkpoint");
+  EXPECT_THAT(refused(path).message(), HasSubstr("was made before the first release; carry its messages over"));
 }
 
 TEST_F(OpenTest, AnEmptyFileIsANewStore) {
