@@ -113,8 +113,11 @@ Result<void> BulkPlan::resume_at(const std::string& token) {
 std::string BulkRun::resume_token() const {
   std::string cursor = next_ < found_.size() ? page_cursor_ : list_cursor_;
   const bool has_rest = plan_.limit > 0 && !limit_reached() && plan_.ids.empty();
-  // What was edited or given back stays where it was, and would count once more.
-  if (has_rest && next_ > 0 && next_ < found_.size()) {
+  // What was edited or given back stays where it was, and would count once more. Everything else has moved, also behind
+  // what is left.
+  const auto* const change = std::get_if<queue::Change>(&plan_.work);
+  const bool stays = change == nullptr || change->action == queue::ChangeAction::set_visibility;
+  if (has_rest && stays && next_ > 0 && next_ < found_.size()) {
     cursor.insert(0, std::string(kAfter) + percent_encoded(found_[next_ - 1].message.id) + kEndOfRest);
   }
   return has_rest ? std::string(kRest) + std::to_string(plan_.limit - count_.done) + kEndOfRest + cursor : cursor;

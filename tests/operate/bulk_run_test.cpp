@@ -402,6 +402,26 @@ TEST_F(BulkRunTest, ARunThatIsTakenUpDoesNothingTwice) {
   }
 }
 
+// What is delayed or reset lies behind what is left.
+TEST_F(BulkRunTest, ARunThatIsTakenUpPassesOverNothing) {
+  send(100);
+  for (const ChangeAction action : {ChangeAction::delay, ChangeAction::reset}) {
+    BulkPlan plan;
+    plan.work = queue::Change{.id = {}, .action = action, .after = std::chrono::hours(1)};
+    plan.limit = 60;
+    plan.page = 500;
+    BulkRun stopped(desk_.oper(kBulkQueue), clock_, plan);
+    while (stopped.count().done < 25) {
+      stopped.step();
+    }
+    const std::uint64_t rest = 60 - stopped.count().done;
+    ASSERT_TRUE(plan.resume_at(stopped.resume_token()));
+    BulkRun second(desk_.oper(kBulkQueue), clock_, plan);
+    finish(second);
+    EXPECT_EQ(second.count().done, rest);
+  }
+}
+
 TEST_F(BulkRunTest, ATokenWithoutARestIsAPlaceAlone) {
   BulkPlan plan;
   EXPECT_TRUE(plan.resume_at("rest="));
