@@ -88,17 +88,23 @@ std::optional<Importer::Refusal> Importer::add(std::uint64_t line, std::string_v
   if (!options_.keep_leases) {
     release(*record);
   }
-  if (!ids_.insert(record->message.id).second) {
-    ++counts_.existing;  // an export of a living queue may tell of one twice
+  if (ids_.contains(record->message.id)) {
+    second_ = std::move(*record);
+    second_line_ = line;
     return std::nullopt;
   }
-  bytes_ += payload_bytes(*record);
-  batch_.push_back(std::move(*record));
-  lines_.push_back(line);
+  take(line, std::move(*record));
   return std::nullopt;
 }
 
-bool Importer::full() const { return batch_.size() >= kBatchRecords || bytes_ >= kBatchBytes; }
+bool Importer::full() const { return second_ || batch_.size() >= kBatchRecords || bytes_ >= kBatchBytes; }
+
+void Importer::take(std::uint64_t line, queue::StoredMessage record) {
+  bytes_ += payload_bytes(record);
+  ids_.insert(record.message.id);
+  batch_.push_back(std::move(record));
+  lines_.push_back(line);
+}
 
 void Importer::release(queue::StoredMessage& record) const {
   if (record.state(clock_.wall_now()) == queue::MessageState::in_flight) {
@@ -109,18 +115,24 @@ void Importer::release(queue::StoredMessage& record) const {
 
 Result<std::vector<Importer::Refusal>> Importer::flush(Deadline deadline) {
   std::vector<Refusal> refusals;
-  std::optional<Error> failed;
-  for (int tries = 0; tries < kTries && !batch_.empty(); ++tries) {
-    failed = write_once(refusals, deadline);
-    if (failed && failed->code() != ErrorCode::unknown_outcome) {
-      break;
+  do {
+    std::optional<Error> failed;
+    for (int tries = 0; tries < kTries && !batch_.empty(); ++tries) {
+      failed = write_once(refusals, deadline);
+      if (failed && failed->code() != ErrorCode::unknown_outcome) {
+        break;
+      }
     }
-  }
-  if (failed && !batch_.empty()) {
-    return std::move(*failed);
-  }
-  ids_.clear();
-  bytes_ = 0;
+    if (failed && !batch_.empty()) {
+      return std::move(*failed);
+    }
+    ids_.clear();
+    bytes_ = 0;
+    if (second_) {
+      take(second_line_, std::move(*second_));
+      second_.reset();
+    }
+  } while (!batch_.empty());
   return refusals;
 }
 

@@ -98,6 +98,7 @@ class Importer {
   std::uint64_t unwritten_line() const { return lines_.empty() ? 0 : lines_.front(); }
 
  private:
+  void take(std::uint64_t line, queue::StoredMessage record);
   std::optional<Error> write_once(std::vector<Refusal>& refusals, Deadline deadline);
   void release(queue::StoredMessage& record) const;
 
@@ -107,6 +108,9 @@ class Importer {
   std::vector<queue::StoredMessage> batch_;
   std::vector<std::uint64_t> lines_;  ///< where each record of the batch stood
   std::unordered_set<std::string> ids_;
+  /// A record whose id is in the batch already: it waits for the next one.
+  std::optional<queue::StoredMessage> second_;
+  std::uint64_t second_line_ = 0;
   std::size_t bytes_ = 0;
   Counts counts_;
 };

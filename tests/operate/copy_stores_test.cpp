@@ -265,6 +265,7 @@ TEST_F(CopyTest, AnIdTwiceInOneFileIsImportedOnce) {
   Importer importer(store.oper(kQueue), clock_, {});
   importer.add(1, line_of("A"));
   importer.add(2, line_of("A"));
+  EXPECT_TRUE(importer.full()) << "the second one cannot go in the same batch";
   ASSERT_TRUE(importer.flush(soon()));
   EXPECT_EQ(importer.counts().imported, 1U);
   EXPECT_EQ(importer.counts().existing, 1U);
