@@ -520,20 +520,24 @@ class LeasedOperator final : public table::RecordOperator {
   }
 
   /// Nobody works on that shard any more.
-  bool is_given_up(std::uint32_t shard, Deadline deadline) const {
-    const auto item = ownership(Half::standard, shard, deadline);
-    const auto* drained = item ? dynamo::find<bool>(*item, attribute::kDrained) : nullptr;
+  Result<bool> is_given_up(std::uint32_t shard, Deadline deadline) const {
+    SLUICE_TRY(item, ownership(Half::standard, shard, deadline));
+    const auto* drained = dynamo::find<bool>(*item, attribute::kDrained);
     return drained != nullptr && *drained;
   }
 
-  Place goal(const Task& task, const core::StateChange& change, std::uint32_t shards, WallTime now, std::int64_t number,
-             Deadline deadline) const {
+  Result<Place> goal(const Task& task, const core::StateChange& change, std::uint32_t shards, WallTime now,
+                     std::int64_t number, Deadline deadline) const {
     const ChangeAction action = task.change->action;
     const core::MessageState state = state_of(task.item);
     const std::uint32_t from = shard_of(task.item);
     std::string held = held_sort(task.item);
-    if (action == ChangeAction::reset ||
-        (action == ChangeAction::redrive && from >= shards && is_given_up(from, deadline))) {
+    bool waits_there = action != ChangeAction::reset;
+    if (action == ChangeAction::redrive && !held.empty() && from >= shards) {
+      SLUICE_TRY(given_up, is_given_up(from, deadline));
+      waits_there = !*given_up;
+    }
+    if (!waits_there) {
       held.clear();  // its group waits there no more
     }
     // A shard beyond the number is to run empty; but what holds a group lies beside what says so, for as long as it
@@ -548,7 +552,7 @@ class LeasedOperator final : public table::RecordOperator {
     } else {
       sort = sort_key_of(state.priority, *change.sent_at, queue_.random);
     }
-    return {partition_of(place().queue, change.half.value_or(state.half), shard), std::move(sort)};
+    return Place{partition_of(place().queue, change.half.value_or(state.half), shard), std::move(sort)};
   }
 
   dynamo::Item moved(const Task& task, const core::StateChange& change, const Place& to, WallTime now) const {
@@ -600,8 +604,12 @@ class LeasedOperator final : public table::RecordOperator {
       }
       const core::StateChange change = task->wanted(now);
       const auto number = static_cast<std::int64_t>(requests.size());
-      const Place to = goal(*task, change, shards->count, now, number, deadline);
-      requests.push_back(move_request(task->item, moved(*task, change, to, now)));
+      const auto to = goal(*task, change, shards->count, now, number, deadline);
+      if (!to) {
+        task->end(ChangeStatus::failed, 0, to.error());
+        continue;
+      }
+      requests.push_back(move_request(task->item, moved(*task, change, *to, now)));
       moving.push_back(task);
     }
     const auto results = parts_.client.transact_each(requests, deadline);
