@@ -66,7 +66,11 @@ class LeaseLocks final : public LockSession {
     return look(deadline);
   }
   Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> buckets, Deadline deadline) override {
-    SLUICE_TRY(leases, book_->buckets(deadline));
+    const auto leases = book_->buckets(deadline);
+    if (!leases && !ends_session(leases.error().code())) {
+      return std::vector<std::uint32_t>();  // nothing is locked, and the next heartbeat tries again
+    }
+    SLUICE_PASS_ON(leases);
     const SteadyTime now = clock_.steady_now();
     std::vector<Handover> free;
     for (const std::uint32_t bucket : buckets) {

@@ -27,6 +27,7 @@ struct Pages {
   std::map<std::int64_t, LeaseMember> members;
   std::map<std::uint32_t, BucketLease> buckets;
   int marked = 0;
+  std::optional<Error> unread;  ///< why nobody can read who has which bucket
 };
 
 class MemoryBook final : public LeaseBook {
@@ -50,7 +51,10 @@ class MemoryBook final : public LeaseBook {
       pages_.members.erase(member.name);
     }
   }
-  Result<std::map<std::uint32_t, BucketLease>> buckets(Deadline /*deadline*/) override { return pages_.buckets; }
+  Result<std::map<std::uint32_t, BucketLease>> buckets(Deadline /*deadline*/) override {
+    using Read = Result<std::map<std::uint32_t, BucketLease>>;
+    return pages_.unread ? Read(*pages_.unread) : Read(pages_.buckets);
+  }
   Result<std::vector<std::uint32_t>> change_hands(std::span<const Handover> handovers, std::int64_t owner,
                                                   Deadline /*deadline*/) override {
     std::vector<std::uint32_t> changed;
@@ -86,6 +90,19 @@ class SleepingLease : public ::testing::Test {
   SeededRandom random_{1};
   Pages pages_;
 };
+
+// Nothing was locked, so that there is nothing that the session would have without knowing it.
+TEST_F(SleepingLease, GoesOnWhereWhoHasWhatCouldNotBeReadForAMoment) {
+  const auto one = session();
+  ASSERT_TRUE(one->join({"orders/relay", 2}, soon()));
+  const std::vector<std::uint32_t> buckets{0, 1};
+  pages_.unread = Error(ErrorCode::throttled, "too fast");
+  const auto none = one->lock(buckets, soon());
+  ASSERT_TRUE(none) << none.error().message();
+  EXPECT_TRUE(none->empty());
+  pages_.unread.reset();
+  EXPECT_EQ(one->lock(buckets, soon())->size(), 2U);
+}
 
 TEST_F(SleepingLease, EndsWhileTheMachineSleeps) {
   const auto locks = session();
