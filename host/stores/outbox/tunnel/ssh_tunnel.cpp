@@ -121,7 +121,9 @@ class SshTunnel final {
     const bool silent = carry(stop);
     MutexLock lock(mutex_);
     state_ = State::changing;
-    refusal_ = silent ? failed({ErrorCode::unavailable, "the SSH server does not answer"}) : refusal_;
+    refusal_ = silent ? failed({ErrorCode::unavailable,
+                                "the SSH server does not answer, or does not reach " + settings_.target_host})
+                      : refusal_;
     lock.unlock();
     clients_.clear();  // their channels go before the session
     close_session();
@@ -306,7 +308,8 @@ class SshTunnel final {
     while (!stop.stop_requested() && ssh_is_connected(session_.get()) != 0) {
       auto list = watched();
       const bool waits = first_unanswered() != SteadyTime::max();
-      if (::poll(list.data(), list.size(), waits ? kLookMilliseconds : -1) < 0 && errno != EINTR) {
+      const int patience = moved_ ? 0 : waits ? kLookMilliseconds : -1;
+      if (::poll(list.data(), list.size(), patience) < 0 && errno != EINTR) {
         return false;
       }
       if ((list[1].revents & POLLIN) != 0) {
@@ -315,6 +318,7 @@ class SshTunnel final {
       // Takes what has arrived, for all channels, and sends what waits; does not block. An error shows in whether the
       // session is connected.
       ssh_event_dopoll(event_.get(), 0);
+      moved_ = false;
       for (auto client = clients_.begin(); client != clients_.end();) {
         client = serve(**client) ? client + 1 : clients_.erase(client);
       }
@@ -390,6 +394,7 @@ class SshTunnel final {
       }
       client.client_ended = count == 0;
       client.up.assign(block.data(), static_cast<std::size_t>(count));
+      moved_ = true;
       if (client.client_ended) {
         ssh_channel_send_eof(channel);
       }
@@ -417,6 +422,7 @@ class SshTunnel final {
           return true;
         }
         client.down.assign(block.data(), static_cast<std::size_t>(count));
+        moved_ = true;
       }
       const auto sent = ::send(client.socket.get(), client.down.data(), client.down.size(), MSG_NOSIGNAL);
       if (sent < 0) {
@@ -438,6 +444,8 @@ class SshTunnel final {
   Owned<ssh_session_struct> session_;
   Owned<ssh_event_struct> event_;
   std::vector<std::unique_ptr<Client>> clients_;
+  /// A client was served, by which the library may have taken in what is another one's.
+  bool moved_ = false;
 
   Mutex mutex_;
   Condition changed_;
