@@ -151,7 +151,7 @@ class Item {
   /// An item from its DynamoDB JSON, {"id": {"S": "a"}}, as it is; it is judged when it is staged.
   static Item from_json(std::string json) {
     Item item;
-    item.json_ = std::move(json);
+    item.json_ = json.empty() ? "{}" : std::move(json);
     return item;
   }
 

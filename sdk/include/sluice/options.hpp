@@ -281,10 +281,10 @@ class Options {
     const T taken = std::chrono::duration_cast<T>(given);
     if constexpr (std::integral<typename T::rep>) {
       if (std::chrono::duration_cast<std::chrono::nanoseconds>(taken) != given) {
-        throw std::invalid_argument("the option \"" + std::string(detail::view(value.name)) + "\" is \"" +
-                                    std::string(detail::view(value.string)) +
-                                    "\", and its handler counts in steps of " +
-                                    std::to_string(std::chrono::nanoseconds(T(1)).count()) + "ns");
+        throw std::invalid_argument(
+            "the option \"" + std::string(detail::view(value.name)) + "\" is \"" +
+            std::string(detail::view(value.string)) + "\", and its handler counts in steps of " +
+            std::to_string(std::chrono::duration_cast<std::chrono::nanoseconds>(T(1)).count()) + "ns");
       }
     }
     return taken;

@@ -5,7 +5,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -72,9 +71,9 @@ class EffectStage {
   }
   /// That has been committed: staging goes on with the result alone.
   void committed() {
-    auto result = std::move(keeper_.result_of(staging_->effects));
+    const auto before = std::exchange(staging_, nullptr);  // first, for there may be no memory for another one
     staging_ = std::make_shared<Staging>(keeper_);
-    keeper_.result_of(staging_->effects) = std::move(result);
+    keeper_.result_of(staging_->effects) = std::move(keeper_.result_of(before->effects));
   }
   /// Nobody knows whether it has been: from now on nothing may be committed, for that reason.
   void doubt(std::string why) { doubt_ = std::move(why); }
