@@ -27,7 +27,7 @@ Words as_typed(const Words& words) {
     const bool is_colon = word == ":" && !typed.empty();
     if (is_equals) {
       typed.emplace_back();
-    } else if (is_colon || joins) {
+    } else if (is_colon || (joins && (!word.empty() || typed.back().empty()))) {
       typed.back() += word;
     } else {
       typed.push_back(word);

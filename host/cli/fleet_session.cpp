@@ -313,8 +313,8 @@ OrExit<std::function<operate::AtWork()>> at_work_as_hosts_tell(const QueueSessio
   }
   SLUICE_TRY(opened, FleetSession::open(arguments));
   const auto fleet = std::make_shared<FleetSession>(std::move(*opened));
-  const auto found = std::make_shared<std::optional<operate::AtWork>>();  // by the look here, while it is young
-  const SteadyTime looked = fleet->clock().steady_now();
+  const auto last = std::make_shared<operate::AtWork>();  // as hosts have told
+  std::optional<SteadyTime> looked = fleet->clock().steady_now();
   {
     const InterruptFlag interrupt;
     const auto view = look_in_detail(*fleet, interrupt);  // hosts elsewhere tell in detail from here on
@@ -325,18 +325,21 @@ OrExit<std::function<operate::AtWork()>> at_work_as_hosts_tell(const QueueSessio
     for (const std::string& line : view.has_error() ? view.error().lines() : untold_work(*view, true)) {
       QueueSession::warn("warning: " + line + "; what it has at work is not left alone");
     }
-    if (!view.has_error()) {
-      *found = at_work_on(queue, *view);
+    if (view.has_error()) {
+      looked.reset();
+    } else {
+      *last = at_work_on(queue, *view);
     }
   }
-  return std::function<operate::AtWork()>([fleet, queue, found, looked] {
+  return std::function<operate::AtWork()>([fleet, queue, last, looked] {
     static_cast<void>(fleet->fleet().watch(kWatch, fleet->deadline()));
-    const auto young = std::exchange(*found, std::nullopt);
-    if (young && fleet->clock().steady_now() - looked < kYoungLook) {
-      return *young;
+    if (!looked || fleet->clock().steady_now() - *looked >= kYoungLook) {
+      // Where nobody answers for a moment, what was told last is left alone.
+      if (const auto view = fleet->hosts_now(); !view.has_error()) {
+        *last = at_work_on(queue, *view);
+      }
     }
-    const auto view = fleet->hosts_now();
-    return view.has_error() ? operate::AtWork() : at_work_on(queue, *view);
+    return *last;
   });
 }
 

@@ -17,7 +17,7 @@ std::string ending_remark(const work::AttemptEnd& end) {
   switch (end.ending) {
     case Ending::retried:
     case Ending::snoozed:
-      return "again in " + time_text(end.delay);
+      return end.delay > Duration::zero() ? "again in " + time_text(end.delay) : "again at once";
     case Ending::rejected:
       return "dead-lettered";
     case Ending::lost:
