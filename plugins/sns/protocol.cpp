@@ -26,7 +26,8 @@ constexpr std::size_t kMaxNameLength = 256;
 
 bool is_region(std::string_view text) {
   constexpr std::size_t kMaxLength = 63;
-  return consists_of(text, "-") && text.size() <= kMaxLength;
+  const bool small = std::none_of(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  return small && consists_of(text, "-") && text.size() <= kMaxLength;
 }
 
 bool is_topic_name(std::string_view text) {

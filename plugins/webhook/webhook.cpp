@@ -13,7 +13,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <sluice/handler.hpp>
 #include <stdexcept>
 #include <string>

@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import time
+from datetime import datetime
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 
@@ -146,7 +147,8 @@ class Marks(Case):
         self.assertEqual(1, len(told), notes)
         text = next(value["S"] for value in told[0].values() if '"definition"' in value.get("S", ""))
         self.assertEqual("e2e", json.loads(text)["host"])
-        self.assertAlmostEqual(time.time(), json.loads(text)["last"], delta=600)
+        last = datetime.fromisoformat(json.loads(text)["last"])
+        self.assertAlmostEqual(time.time(), last.timestamp(), delta=600)
 
     def test_the_table_removes_them_by_its_ttl(self):
         ttl = self.db.describe_time_to_live(TableName=TABLE)["TimeToLiveDescription"]

@@ -3,7 +3,6 @@
 #include <map>
 #include <set>
 #include <span>
-#include <variant>
 
 #include "base/ranges.hpp"
 #include "base/text/joined.hpp"

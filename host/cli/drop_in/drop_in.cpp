@@ -1,7 +1,6 @@
 #include "host/cli/drop_in/drop_in.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <functional>
 

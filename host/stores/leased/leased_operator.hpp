@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <string>
 
 #include "host/queue/doorbell.hpp"
 #include "host/queue/operator.hpp"

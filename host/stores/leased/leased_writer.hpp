@@ -4,7 +4,6 @@
 #include <optional>
 #include <set>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "base/deadline.hpp"

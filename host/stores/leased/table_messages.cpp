@@ -1,6 +1,5 @@
 #include "host/stores/leased/table_messages.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>

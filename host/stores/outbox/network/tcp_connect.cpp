@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <memory>
 
 namespace sluice::queue::outbox {
