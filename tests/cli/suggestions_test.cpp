@@ -73,6 +73,7 @@ TEST(Suggestions, EndAnOutboxsName) {
     EXPECT_EQ(folder.run(line).out, "mail\n");
   }
   EXPECT_EQ(folder.run({"__complete", "ls", "--queue", "=", "outbox", ":", "m"}).out, "mail\n");
+  EXPECT_THAT(folder.run({"__complete", "ls", "outbox", ":", ""}).out, Not(HasSubstr("mail"))) << "the word has ended";
 }
 
 TEST(Suggestions, KnowTheHostFilesQueues) {
