@@ -13,6 +13,7 @@ using cli::suggest;
 using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::Not;
 using Words = std::vector<std::string>;
 

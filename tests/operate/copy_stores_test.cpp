@@ -292,8 +292,8 @@ TEST_F(CopyTest, ALostAnswerIsAskedForAgain) {
   test::SimQueues store_queues(clock_, random_);
   test::Desk store(store_queues);
   Importer importer(store.oper(kQueue), clock_, {});
-  for (int i = 0; i < 10; ++i) {
-    importer.add(static_cast<std::uint64_t>(i + 1), line_of("A-" + std::to_string(i)));
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    importer.add(i + 1, line_of("A-" + std::to_string(i)));
   }
   store_queues.apply_then_fail_next(test::StoreCall::put, 1);
   ASSERT_TRUE(importer.flush(soon()));
@@ -305,8 +305,8 @@ TEST_F(CopyTest, AStoreThatCannotGoOnEndsTheRunAtALineAndARerunCompletesIt) {
   test::SimQueues store_queues(clock_, random_);
   test::Desk store(store_queues);
   Importer importer(store.oper(kQueue), clock_, {});
-  for (int i = 0; i < 10; ++i) {
-    importer.add(static_cast<std::uint64_t>(100 + i), line_of("A-" + std::to_string(i)));
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    importer.add(100 + i, line_of("A-" + std::to_string(i)));
   }
   store_queues.fail_next(test::StoreCall::put, 1, Error(ErrorCode::throttled, "slow down"));
   const auto failed = importer.flush(soon());
@@ -459,6 +459,7 @@ TEST_F(TableCopyTest, TableToSqliteToTableIsEqualItemForItem) {
 TEST_F(TableCopyTest, ImportTakesTwentyFiveRecordsARequest) {
   Table table = make();
   std::vector<std::string> lines;
+  lines.reserve(500);
   for (int i = 0; i < 500; ++i) {
     lines.push_back(line_of("A-" + std::to_string(i)));
   }
