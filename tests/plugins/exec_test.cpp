@@ -253,6 +253,7 @@ TEST(ExecPlugin, WorksForManyWorkersAtOnce) {
   LiveHost host("exec", shell("cat; exit 0"));
   std::atomic<int> done{0};
   std::vector<std::jthread> workers;
+  workers.reserve(64);
   for (int i = 0; i < 64; ++i) {
     workers.emplace_back([&host, &done, i] {
       for (int j = 0; j < 3; ++j) {

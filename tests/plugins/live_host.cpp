@@ -62,6 +62,7 @@ struct LiveAttempt {
 struct LiveAsync {
   explicit LiveAsync(LiveAttempt& its_attempt) : attempt(its_attempt) {}
 
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the token is its address.
   static LiveAsync& of(sluice_token token) { return *reinterpret_cast<LiveAsync*>(token); }
   static const sluice_async_host& table() {
     using Host = sluice_async_host;

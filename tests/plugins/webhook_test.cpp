@@ -204,7 +204,8 @@ TEST_F(WebhookTest, TakesAnAcceptanceWhoseBodyDoesNotCome) {
 }
 
 TEST_F(WebhookTest, ReadsNoMoreThanItsLimit) {
-  const std::string endless = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + std::string(20'000'000, 'x');
+  std::string endless = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
+  endless.append(20'000'000, 'x');
   EXPECT_EQ(answered(endless, {{"response_limit", 1000}}).status, SLUICE_DONE);
   EXPECT_EQ(answered(answer("404 X", "1234567890"), {{"response_limit", 4}}).reason, "HTTP 404: 1234");
   EXPECT_EQ(answered(answer("404 X", "1234567890"), {{"response_limit", 0}}).reason, "HTTP 404");
@@ -340,6 +341,7 @@ TEST_F(WebhookTest, WorksForManyWorkersAtOnce) {
   HttpServer server([](const HttpRequest& request) { return answer("200 OK", request.body); });
   std::atomic<int> done{0};
   std::vector<std::jthread> workers;
+  workers.reserve(16);
   for (int i = 0; i < 16; ++i) {
     workers.emplace_back([&] {
       LiveHost host("webhook", {{"url", server.url()}});
