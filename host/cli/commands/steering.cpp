@@ -136,7 +136,7 @@ Exit follow(FleetSession& session, const std::vector<fleet::Given>& given, const
 }
 
 /// What was taken back.
-Exit follow_taken(FleetSession& session, std::vector<fleet::Given> taken, Console& console) {
+Exit follow_taken(FleetSession& session, const std::vector<fleet::Given>& taken, Console& console) {
   std::vector<std::string> wishes;  // each once, though it stood on several boards
   for (const fleet::Given& one : taken) {
     if (std::find(wishes.begin(), wishes.end(), one.directive.text()) == wishes.end()) {
@@ -153,7 +153,7 @@ Exit steer(const StandingWish& row, bool back, const Arguments& arguments, Conso
   if (back) {
     SLUICE_TRY(taken, session->reset(row.wish, wish->name));
     return taken->empty() ? Exit::failure(row.nothing(*wish, *session))
-                          : follow_taken(*session, *std::move(taken), console);
+                          : follow_taken(*session, *taken, console);
   }
   const std::string queue = wish->target == Target::queue ? wish->name
                             : wish->target == Target::job ? session->names().queue_of_job(wish->name)
@@ -172,7 +172,7 @@ Exit resume(const Arguments& arguments, Console& console) {
   }
   SLUICE_TRY(session, FleetSession::open(arguments));
   SLUICE_TRY(taken, session->reset(Wish::pause, {}));
-  return taken->empty() ? Exit::failure("nothing is paused") : follow_taken(*session, *std::move(taken), console);
+  return taken->empty() ? Exit::failure("nothing is paused") : follow_taken(*session, *taken, console);
 }
 
 Exit scale(const Arguments& arguments, Console& console) {
