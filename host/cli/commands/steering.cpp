@@ -152,8 +152,7 @@ Exit steer(const StandingWish& row, bool back, const Arguments& arguments, Conso
   SLUICE_TRY(wish, row.read(arguments, *session));
   if (back) {
     SLUICE_TRY(taken, session->reset(row.wish, wish->name));
-    return taken->empty() ? Exit::failure(row.nothing(*wish, *session))
-                          : follow_taken(*session, *taken, console);
+    return taken->empty() ? Exit::failure(row.nothing(*wish, *session)) : follow_taken(*session, *taken, console);
   }
   const std::string queue = wish->target == Target::queue ? wish->name
                             : wish->target == Target::job ? session->names().queue_of_job(wish->name)
