@@ -57,9 +57,9 @@ using KnownNames = std::function<std::vector<std::string>(std::string_view kind,
 /// As the host file and its jobs know it.
 std::vector<std::string> names_in_files(std::string_view kind, const Arguments& line);
 
-/// For the last one of the words after the program's name: commands, options, and values that are known: words to choose
-/// from, and what `known` has. `remembered`: what a shell adds to the line. Never fails; what cannot be read suggests
-/// nothing.
+/// For the last one of the words after the program's name: commands, options, and values that are known: words to
+/// choose from, and what `known` has. `remembered`: what a shell adds to the line. Never fails; what cannot be read
+/// suggests nothing.
 Suggestions suggest(const std::vector<Command>& commands, const std::vector<std::string>& words,
                     const RememberedOptions& remembered = {}, const KnownNames& known = names_in_files);
 
