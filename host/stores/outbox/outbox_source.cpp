@@ -514,9 +514,7 @@ class LockHolder {
     SLUICE_PASS_ON(give_back(free));
     share_.unlocked(free);
     share_.begin_round();
-    // The next heartbeat comes in time, and goes on.
-    const SteadyTime enough = lease_now() + lease_length_ / 4;
-    for (auto wanted = share_.to_try(); !wanted.empty() && lease_now() < enough; wanted = share_.to_try()) {
+    for (auto wanted = share_.to_try(); !wanted.empty(); wanted = share_.to_try()) {
       SLUICE_TRY(locked, ask([&] { return session_->lock(wanted, beat_deadline()); }, true));
       const auto got = share_.locked(*locked);
       if (!got.held.empty()) {
