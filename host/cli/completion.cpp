@@ -255,9 +255,11 @@ Words names_in_files(std::string_view kind, const Arguments& line) {
   if (host.has_error()) {
     return {};
   }
-  Words names = kind.starts_with("QUEUE") ? known_queues(*host) : Words();
+  const auto jobs = config::load_job_files(*host, config::process_environment()).jobs;
+  const auto queues = kind.starts_with("QUEUE") ? config::queue_names(*host, jobs) : std::set<std::string>();
+  Words names(queues.begin(), queues.end());
   if (kind.ends_with("JOB")) {
-    for (const config::JobConfig& job : config::load_job_files(*host, config::process_environment()).jobs) {
+    for (const config::JobConfig& job : jobs) {
       if (std::find(names.begin(), names.end(), job.name) == names.end()) {
         names.push_back(job.name);
       }

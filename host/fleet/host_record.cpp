@@ -156,18 +156,23 @@ std::string instance_of(const std::string& name, std::int64_t pid, const std::st
   return name + ":" + std::to_string(pid) + ":" + incarnation.substr(incarnation.rfind('/') + 1);
 }
 
-std::string write_record(HostRecord record, std::size_t most_bytes) {
+std::string write_record(const HostRecord& record, std::size_t most_bytes) {
   // What the brackets, names and counts of the lists take.
   constexpr std::size_t kFrame = 128;
+  std::string whole = write_described(record);
+  if (whole.size() + kFrame <= most_bytes) {
+    return whole;
+  }
   NoticeWriter line;
   describe_itself(record, [&line](std::string_view name, const auto& member) { line.put(name, member); });
   std::size_t room = most_bytes - std::min(most_bytes, line.size() + kFrame);
-  record.jobs_left_out += fit(record.jobs, Keep::first, room);
-  fit(record.answers, Keep::last, room);
-  fit(record.spent, Keep::first, room);
-  fit(record.values, Keep::first, room);
-  fit(record.running, Keep::first, room);
-  return write_described(record);
+  HostRecord cut = record;
+  cut.jobs_left_out += fit(cut.jobs, Keep::first, room);
+  fit(cut.answers, Keep::last, room);
+  fit(cut.spent, Keep::first, room);
+  fit(cut.values, Keep::first, room);
+  fit(cut.running, Keep::first, room);
+  return write_described(cut);
 }
 
 Result<HostRecord> read_record(std::string_view text) {

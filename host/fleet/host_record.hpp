@@ -132,7 +132,7 @@ struct HostEnd {
 
 /// The record as JSON on one line. Of `running`, `values`, `spent`, answers (the oldest) and jobs, in this order, those
 /// are left out that do not fit into `most_bytes`.
-std::string write_record(HostRecord record, std::size_t most_bytes);
+std::string write_record(const HostRecord& record, std::size_t most_bytes);
 /// Unknown members are passed over, for hosts of other versions. ErrorCode::corrupt for what is no record.
 Result<HostRecord> read_record(std::string_view text);
 

@@ -69,17 +69,18 @@ std::size_t TableTariff::bytes(const queue::StoredMessage& message) const {
 }
 
 // Its alias, whether there is one or not, and the record: by the alias, or by an id that says where it lies.
-cost::Spent TableTariff::leased_look(const queue::StoredMessage& message) const {
+cost::Spent TableTariff::leased_look(const queue::StoredMessage& message, std::size_t size) {
   const bool alias = has_alias(message);
   const bool both = alias && place_of_made_id(message.message.id);
   return {.requests = (alias ? 2 : 1) / kKeysPerRead,
-          .read_units = (both ? 2.0 : 1.0) + units(bytes(message), kReadUnit),
+          .read_units = (both ? 2.0 : 1.0) + units(size, kReadUnit),
           .write_units = 0};
 }
 
 cost::Spent TableTariff::leased_change(const queue::StoredMessage& message, ChangeAction action) const {
-  const double record = units(bytes(message), kWriteUnit);
-  cost::Spent cost = leased_look(message);
+  const std::size_t size = bytes(message);
+  const double record = units(size, kWriteUnit);
+  cost::Spent cost = leased_look(message, size);
   if (!stays_in_place(action)) {
     cost.requests += 1;
     cost.write_units = kTransaction * (2 * record + kAlias);
@@ -107,14 +108,15 @@ cost::Spent TableTariff::edit(const queue::StoredMessage& message) const {
   if (!layout_) {
     return {};
   }
-  const double record = units(bytes(message), kWriteUnit);
+  const std::size_t size = bytes(message);
+  const double record = units(size, kWriteUnit);
   if (layout_ == Layout::leased) {
-    cost::Spent cost = leased_look(message);
+    cost::Spent cost = leased_look(message, size);
     cost.requests = has_alias(message) ? 3 : 2;
     cost.write_units = record;
     return cost;
   }
-  return {.requests = 2, .read_units = units(bytes(message), kReadUnit), .write_units = 2 * record};
+  return {.requests = 2, .read_units = units(size, kReadUnit), .write_units = 2 * record};
 }
 
 cost::Spent TableTariff::carry_out(const queue::StoredMessage& message) const {

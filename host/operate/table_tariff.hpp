@@ -40,7 +40,7 @@ class TableTariff {
  private:
   std::size_t bytes(const queue::StoredMessage& message) const;
   cost::Spent leased_change(const queue::StoredMessage& message, queue::ChangeAction action) const;
-  cost::Spent leased_look(const queue::StoredMessage& message) const;
+  static cost::Spent leased_look(const queue::StoredMessage& message, std::size_t size);
 
   std::optional<config::Layout> layout_;
   std::string queue_;

@@ -353,13 +353,14 @@ class LeasedSource final : public Source {
   }
 
   Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) override {
+    std::optional<std::uint32_t> number;
     {
       const MutexLock lock(mutex_);
       if (stopped_) {
         return Claimed{};
       }
+      number = number_;
     }
-    const auto number = this->number();
     return number ? table_.claim(half_, *number, request, deadline) : direct_.claim(request, deadline);
   }
 

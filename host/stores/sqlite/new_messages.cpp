@@ -60,6 +60,9 @@ void SendMarks::sweep() {
 
 void NewMessages::insert(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results,
                          WallTime now) {
+  if (std::any_of(messages.begin(), messages.end(), has_send_keys)) {
+    marks_.begin(now);
+  }
   // In their order, which is that of the queue.
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].status != SendStatus::failed) {
@@ -71,9 +74,6 @@ void NewMessages::insert(std::int64_t queue, std::span<const NewMessage> message
 
 void NewMessages::insert(std::int64_t queue, const NewMessage& message, SendResult& result, WallTime now) {
   const bool keyed = has_send_keys(message);
-  if (keyed) {
-    marks_.begin(now);
-  }
   if (auto first = keyed ? marks_.first_of(queue, message) : std::nullopt) {
     result.status = SendStatus::deduplicated;
     result.id = std::move(*first);

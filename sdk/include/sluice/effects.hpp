@@ -140,7 +140,7 @@ class ItemEffect : public detail::Pending<sluice_effect_item> {
           update += (update.empty() ? "" : " ") + (kClauses[i] + clauses_[i]);
         }
       }
-      raw_.update = keep(update);
+      raw_.update = detail::borrow(update);
       raw_.condition = detail::borrow(condition_);
       raw_.names = names_.data();
       raw_.name_count = names_.size();
