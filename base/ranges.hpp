@@ -15,6 +15,12 @@ auto* find_where(Range& range, Predicate is_so) {
   return found == std::end(range) ? nullptr : &*found;
 }
 
+/// Whether one of the elements is this value.
+template <typename Range, typename Value>
+bool contains(const Range& range, const Value& value) {
+  return std::find(std::begin(range), std::end(range), value) != std::end(range);
+}
+
 /// What `make` makes of each element, in order: `mapped(jobs, &JobConfig::name)`.
 template <typename Range, typename Make>
 auto mapped(Range&& range, Make make) {

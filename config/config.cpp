@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "config/document.hpp"
 #include "config/reader.hpp"
 
@@ -58,12 +59,7 @@ const OutboxConfig* HostConfig::outbox(const std::string& queue_name) const {
 }
 
 std::vector<std::string> JobConfig::queue_names() const {
-  std::vector<std::string> names;
-  names.reserve(queues.size());
-  for (const WeightedQueue& one : queues) {
-    names.push_back(one.name);
-  }
-  return names.empty() ? std::vector{queue} : names;
+  return queues.empty() ? std::vector{queue} : mapped(queues, &WeightedQueue::name);
 }
 
 bool JobConfig::same_job(const JobConfig& other) const {

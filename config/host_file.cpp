@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "config/document.hpp"
 #include "config/files.hpp"
@@ -74,7 +75,7 @@ const char* address_complaint(const std::string& text) {
 
 bool is_wildcard(const std::string& address) {
   const std::string host = address.substr(0, address.rfind(':'));
-  return std::find(kWildcards.begin(), kWildcards.end(), host) != kWildcards.end();
+  return contains(kWildcards, host);
 }
 
 const char* announce_complaint(const std::string& text) {
@@ -218,10 +219,6 @@ const char* dsn_complaint(const std::string& text) {
   return is_http_url(plain, true) && key_is_good && project_is_good ? nullptr : kDsn;
 }
 
-bool has(const std::vector<std::string>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 struct Handlers {
   std::vector<std::string> words;
   bool sound = true;  ///< all of them could be read
@@ -240,8 +237,8 @@ Handlers read_handlers(Section& log) {
       read.sound = false;
       return;
     }
-    const bool known = text != nullptr && std::find(kHandlers.begin(), kHandlers.end(), *text) != kHandlers.end();
-    const bool twice = known && has(read.words, *text);
+    const bool known = text != nullptr && contains(kHandlers, *text);
+    const bool twice = known && contains(read.words, *text);
     if (!known) {
       read.sound = false;
       const auto meant = text == nullptr ? std::nullopt : nearest(*text, kHandlers);
@@ -327,9 +324,9 @@ void choose_format(Section& log, const std::vector<std::string>& handlers, HostC
   if (formats.size() > 1) {
     log.error_at_value("handler", "asks for standard error as \"" + formats[0] + "\" and as \"" + formats[1] +
                                       "\"; keep one of them" +
-                                      (has(formats, "datadog") ? ", or give [log.datadog] an 'api_key', so that "
-                                                                 "lines are sent there instead"
-                                                               : ""));
+                                      (contains(formats, "datadog") ? ", or give [log.datadog] an 'api_key', so that "
+                                                                      "lines are sent there instead"
+                                                                    : ""));
   }
   if (!formats.empty()) {
     log.refuse({"format"}, "stands beside a 'handler' that says it already; leave it out");
@@ -345,7 +342,7 @@ void read_log(Section log, HostConfig& config) {
   const Handlers handlers = read_handlers(log);
   for (const char* kind : {"rollbar", "sentry", "datadog"}) {
     Section section = log.section(kind);
-    const bool wanted = has(handlers.words, kind);
+    const bool wanted = contains(handlers.words, kind);
     if (section.present() && !wanted && handlers.sound) {
       section.error_here(std::string(" is used by nobody: put \"") + kind +
                          "\" into 'handler' of [log], or take the section away");
@@ -372,9 +369,7 @@ void read_host(Section host, HostConfig& config) {
   host.read("jobs", config.jobs, pattern_complaint);
   if (const Member* jobs = host.find("jobs")) {
     if (const auto* patterns = std::get_if<Array>(&jobs->value.content)) {
-      for (const Value& pattern : *patterns) {
-        config.job_places.push_back(pattern.place);
-      }
+      config.job_places = mapped(*patterns, &Value::place);
     }
   }
   config.names_plugin_dirs = host.find("plugin_dirs") != nullptr;
@@ -546,11 +541,10 @@ void add_installed_plugins(HostConfig& config) {
     return;
   }
   const auto same = [&](const std::string& folder) { return std::filesystem::equivalent(folder, installed, ignored); };
-  const auto named = std::find_if(config.plugin_dirs.begin(), config.plugin_dirs.end(), same);
-  if (named == config.plugin_dirs.end()) {
-    config.plugin_dirs.push_back(installed);
-  } else {
+  if (std::string* const named = find_where(config.plugin_dirs, same)) {
     *named = installed;  // however it is spelt
+  } else {
+    config.plugin_dirs.push_back(installed);
   }
 }
 

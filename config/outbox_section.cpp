@@ -2,6 +2,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "config/files.hpp"
 #include "config/reader.hpp"
 #include "config/syntax.hpp"
@@ -154,7 +155,7 @@ void read_rows(Section& section, OutboxConfig& outbox) {
   outbox.compat = section.choose("compat", {"outbox-worker"}) == 0;
   section.read("attributes", outbox.attributes, identifier_complaint);
   for (const char* taken : {"event", "aggregate_type", "aggregate_id", "producer", "tombstone"}) {
-    if (std::find(outbox.attributes.begin(), outbox.attributes.end(), taken) != outbox.attributes.end()) {
+    if (contains(outbox.attributes, taken)) {
       section.error_at_value("attributes", std::string("names \"") + taken + "\", which every message has anyway");
     }
   }
@@ -181,17 +182,13 @@ void read_outbox(Section section, const Member& member, HostConfig& config) {
 
 const char* filter_complaint(const std::string& text) { return text.empty() ? "a text that is not empty" : nullptr; }
 
-bool holds(const std::vector<std::string>& list, const std::string& text) {
-  return std::find(list.begin(), list.end(), text) != list.end();
-}
-
 bool overlap(const std::vector<std::string>& one, const std::vector<std::string>& other) {
-  return std::any_of(one.begin(), one.end(), [&other](const std::string& text) { return holds(other, text); });
+  return std::any_of(one.begin(), one.end(), [&other](const std::string& text) { return contains(other, text); });
 }
 
 bool covers(const std::vector<std::string>& denied, const std::vector<std::string>& wanted) {
-  return !wanted.empty() &&
-         std::all_of(wanted.begin(), wanted.end(), [&denied](const std::string& text) { return holds(denied, text); });
+  return !wanted.empty() && std::all_of(wanted.begin(), wanted.end(),
+                                        [&denied](const std::string& text) { return contains(denied, text); });
 }
 
 /// No row is wanted by both, as far as their lists show.

@@ -93,12 +93,10 @@ const Table& Section::members() const {
 
 const Member* Section::find(const std::string& key) {
   std::vector<std::string>& keys = known_->keys;
-  if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
+  if (!contains(keys, key)) {
     keys.push_back(key);
   }
-  const Table& table = members();
-  const auto found = std::find_if(table.begin(), table.end(), [&](const Member& member) { return member.key == key; });
-  return found == table.end() ? nullptr : &*found;
+  return find_where(members(), [&](const Member& member) { return member.key == key; });
 }
 
 const std::string* Section::text(const std::string& key) {
@@ -278,7 +276,7 @@ void Reader::error(const Place& place, std::string message) { errors_.push_back(
 std::string Reader::unknown(const KnownTable& section, const std::string& key) const {
   const std::string what = "unknown key '" + abridged(key) + "' in " + title_of(section.path);
   for (const KnownTable& other : sections_) {
-    if (std::find(other.keys.begin(), other.keys.end(), key) != other.keys.end()) {
+    if (contains(other.keys, key)) {
       return what + "; it belongs in " + (other.path.empty() ? "the file's top level" : title_of(other.path));
     }
   }
@@ -294,7 +292,7 @@ std::vector<ConfigError> Reader::finish() {
       continue;
     }
     for (const Member& member : *section.table) {
-      if (std::find(section.keys.begin(), section.keys.end(), member.key) == section.keys.end()) {
+      if (!contains(section.keys, member.key)) {
         error(member.place, unknown(section, member.key));
       }
     }

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/ranges.hpp"
 #include "config/config.hpp"
 #include "config/document.hpp"
 #include "config/words.hpp"
@@ -159,12 +160,7 @@ class Reader {
 /// The names of such tables.
 template <typename Named>
 std::vector<std::string> names_of(const std::map<std::string, Named>& all) {
-  std::vector<std::string> names;
-  names.reserve(all.size());
-  for (const auto& [name, settings] : all) {
-    names.push_back(name);
-  }
-  return names;
+  return mapped(all, [](const auto& one) { return one.first; });
 }
 
 /// What an HTTP header may carry, and not nothing.

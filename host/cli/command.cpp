@@ -356,8 +356,7 @@ bool Arguments::contradicts(const Flag& flag) const {
     return true;
   }
   const auto excludes = [](const Flag& one, const Flag& other) {
-    const Words against = split(one.against, '|');
-    return std::find(against.begin(), against.end(), other.name) != against.end();
+    return contains(split(one.against, '|'), other.name);
   };
   return std::any_of(command_->flags.begin(), command_->flags.end(), [&](const Flag& other) {
     return (excludes(flag, other) || excludes(other, flag)) && has(other.name);
@@ -416,7 +415,7 @@ OrExit<void> Arguments::check(const Flag& flag) const {
   }
   const Words choices = flag.one_of ? split(flag.value, '|') : Words();
   for (const std::string& word : flag.one_of ? all(flag.name) : Words()) {
-    if (std::find(choices.begin(), choices.end(), word) == choices.end()) {
+    if (!contains(choices, word)) {
       return Exit::usage("--" + std::string(flag.name) + " \"" + word + "\": write one of " + sluice::joined(choices));
     }
   }

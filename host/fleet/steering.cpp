@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/ranges.hpp"
 #include "host/fleet/notice_json.hpp"
 
 namespace sluice::fleet {
@@ -43,6 +44,25 @@ void describe(Record& directive, Visit visit) {
   visit("at", directive.at);
 }
 
+/// Passes over those that only newer commands know.
+bool read_into(JsonReader& json, std::vector<Directive>& all) {
+  constexpr auto kNoWish = static_cast<Wish>(kWishes.size());
+  constexpr auto kNoTarget = static_cast<Target>(kTargets.size());
+  return read_elements(json, [&] {
+    Directive directive{.wish = kNoWish, .target = kNoTarget};
+    read_members(json, [&](const std::string& name) { read_described_member(json, name, directive); });
+    if (directive.wish != kNoWish && directive.target != kNoTarget) {
+      all.push_back(std::move(directive));
+    }
+  });
+}
+
+template <Described<Steering> Record, typename Visit>
+void describe(Record& steering, Visit visit) {
+  visit("watched_until", steering.watched_until);
+  visit("directives", steering.directives);
+}
+
 std::string_view to_string(Wish wish) { return kWishes.at(static_cast<std::size_t>(wish)); }
 std::string_view to_string(Target target) { return kTargets.at(static_cast<std::size_t>(target)); }
 
@@ -65,7 +85,7 @@ bool has_directive(const std::vector<Directive>& directives, const std::string& 
 }
 
 std::optional<std::string> flaw_of(const Directive& directive) {
-  if (std::find(kMeaning.begin(), kMeaning.end(), std::pair(directive.wish, directive.target)) == kMeaning.end()) {
+  if (!contains(kMeaning, std::pair(directive.wish, directive.target))) {
     return std::string(to_string(directive.wish)) + " means no " + std::string(to_string(directive.target));
   }
   if (directive.target != Target::all && directive.name.empty()) {
@@ -78,43 +98,18 @@ std::optional<std::string> flaw_of(const Directive& directive) {
     return "a job has 1 to " + std::to_string(kMostWorkers) + " workers, not \"" + directive.value +
            "\"; to have nothing started, pause it";
   }
-  if (directive.wish == Wish::log_level &&
-      std::find(kLogLevels.begin(), kLogLevels.end(), directive.value) == kLogLevels.end()) {
+  if (directive.wish == Wish::log_level && !contains(kLogLevels, directive.value)) {
     return "a log level is trace, debug, info, warn or error, not \"" + directive.value + "\"";
   }
   return std::nullopt;
 }
 
 std::string write_steering(const Steering& steering) {
-  if (steering.directives.empty() && !steering.watched_until) {
-    return {};
-  }
-  NoticeWriter line;
-  line.put("watched_until", steering.watched_until);
-  line.put("directives", steering.directives);
-  return std::move(line).finish();
+  return steering.directives.empty() && !steering.watched_until ? std::string() : write_described(steering);
 }
 
 Result<Steering> read_steering(std::string_view text) {
-  Steering steering;
-  if (text.empty()) {
-    return steering;
-  }
-  constexpr auto kNoWish = static_cast<Wish>(kWishes.size());
-  constexpr auto kNoTarget = static_cast<Target>(kTargets.size());
-  const auto read_one = [&steering](JsonReader& json) {
-    Directive directive{.wish = kNoWish, .target = kNoTarget};
-    read_members(json, [&](const std::string& name) { return read_described_member(json, name, directive); });
-    if (directive.wish != kNoWish && directive.target != kNoTarget) {
-      steering.directives.push_back(std::move(directive));
-    }
-  };
-  SLUICE_PASS_ON(read_object(text, "what operators want", [&](JsonReader& json, const std::string& name) {
-    return name == "watched_until" ? read_into(json, steering.watched_until)
-           : name == "directives"  ? read_elements(json, [&] { read_one(json); })
-                                   : json.skip();
-  }));
-  return steering;
+  return text.empty() ? Steering() : read_described<Steering>(text, "what operators want");
 }
 
 bool DirectiveResolver::means_us(const Directive& directive) const {

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/ranges.hpp"
 #include "base/text/decimal.hpp"
 #include "base/text/joined.hpp"
 #include "base/text/lower_case.hpp"
@@ -120,17 +121,12 @@ constexpr std::array kFailureFields{
 };
 
 const Field* find(std::span<const Field> fields, std::string_view name) {
-  const auto found =
-      std::find_if(fields.begin(), fields.end(), [name](const Field& field) { return field.name == name; });
-  return found == fields.end() ? nullptr : &*found;
+  return find_where(fields, [name](const Field& field) { return field.name == name; });
 }
 
 /// `unknown field "x"; did you mean y?`
 std::string unknown(std::span<const Field> fields, std::string_view name, std::string_view what) {
-  std::vector<std::string> names;
-  for (const Field& field : fields) {
-    names.emplace_back(field.name);
-  }
+  const auto names = mapped(fields, [](const Field& field) { return std::string(field.name); });
   const auto meant = config::nearest(std::string(name), names);
   return std::string(what) + " \"" + std::string(name) + "\"; " +
          (meant ? "did you mean " + *meant + "?" : "there are " + joined(names) + "; a text stands in quotes");
@@ -145,13 +141,10 @@ std::optional<WallTime> read_time(const std::string& text) {
 std::optional<std::string> fit_word(std::string_view field, const Value& literal,
                                     const std::vector<std::string>& words) {
   const auto* text = std::get_if<std::string>(&literal);
-  if (text != nullptr && std::find(words.begin(), words.end(), *text) != words.end()) {
+  if (text != nullptr && contains(words, *text)) {
     return std::nullopt;
   }
-  std::string known;
-  for (const std::string& word : words) {
-    known += (known.empty() ? "\"" : ", \"") + word + "\"";
-  }
+  const std::string known = joined(mapped(words, [](const std::string& word) { return "\"" + word + "\""; }));
   const auto meant = text != nullptr ? config::nearest(*text, words) : std::nullopt;
   return std::string(field) + " is one of " + known + (meant ? "; did you mean \"" + *meant + "\"?" : "");
 }

@@ -22,6 +22,7 @@ using detail::view;
 
 static_assert(detail::EffectLimits::kMostActions == queue::kMostEffects);
 static_assert(detail::EffectLimits::kMostBytes == queue::kMostEffectBytes);
+static_assert(SLUICE_CHECKPOINT_LIMIT == queue::kMostCheckpointBytes);
 
 constexpr std::size_t kRefusalLimit = 1024;
 

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "base/ranges.hpp"
 #include "host/observe/build_info.hpp"
 #include "host/queue/joined_source.hpp"
 #include "host/runtime/host_queues.hpp"
@@ -385,11 +386,7 @@ std::optional<JobSet::Exchange> Host::plan_reload() {
            jobs_.runs(job, handlers);
   });
   if (!plans) {
-    std::vector<std::string> reasons;
-    for (const config::ConfigError& error : plans.error()) {
-      reasons.push_back(error.text());
-    }
-    refuse_reload(reasons);
+    refuse_reload(mapped(plans.error(), &config::ConfigError::text));
     return std::nullopt;
   }
   auto next = jobs_.prepare(*plans);
@@ -428,7 +425,7 @@ std::vector<std::string> Host::on_old_code(const std::vector<std::string>& leavi
   for (const JobSet::Member& member : jobs_.members()) {
     const std::string& name = member.plan.config.name;
     const std::string& file = member.plan.plugin_file;
-    if (std::find(leaving.begin(), leaving.end(), name) != leaving.end()) {
+    if (contains(leaving, name)) {
       continue;
     }
     std::error_code code;

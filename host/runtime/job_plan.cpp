@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "config/files.hpp"
 #include "config/words.hpp"
@@ -67,9 +68,8 @@ std::string refusal(const JobConfig& job, const std::string& queue, const queue:
              "where nothing can be held behind a dead letter, since Go programs would go on; use on_dead_letter = "
              "\"continue\", layout = \"leased\", or a SQLite store"},
       Demand{weighs_priorities(job), traits.priorities, kNoPriorities}};
-  const auto* const refused =
-      std::find_if(wishes.begin(), wishes.end(), [](const Demand& wish) { return wish.wanted && !wish.granted; });
-  return refused == wishes.end() ? std::string() : where(queue) + std::string(refused->why_not);
+  const auto* const refused = find_where(wishes, [](const Demand& wish) { return wish.wanted && !wish.granted; });
+  return refused == nullptr ? std::string() : where(queue) + std::string(refused->why_not);
 }
 
 /// What its schedules send and the store of their queue does not take.
@@ -474,12 +474,7 @@ std::vector<std::string> queues_of(const std::vector<JobPlan>& plans) {
 }
 
 std::vector<std::string> queues_of(const std::vector<queue::QueueAddress>& addresses) {
-  std::vector<std::string> names;
-  names.reserve(addresses.size());
-  for (const queue::QueueAddress& address : addresses) {
-    names.push_back(address.queue);
-  }
-  return names;
+  return mapped(addresses, &queue::QueueAddress::queue);
 }
 
 void run_trial_process(const std::vector<std::string>& words) {
@@ -505,15 +500,11 @@ void run_trial_process(const std::vector<std::string>& words) {
 
 namespace {
 
-bool has(const std::vector<std::string>& files, const std::string& file) {
-  return std::find(files.begin(), files.end(), file) != files.end();
-}
-
 /// Some of its handlers are of one of these files.
 bool uses_any(const JobConfig& job, const plugin::PluginRegistry& registry, const std::vector<std::string>& files) {
   const Handlers all = handlers_of(job, registry);
   return std::any_of(all.begin(), all.end(),
-                     [&](const sluice_handler* one) { return has(files, registry.owner_of(one)->file); });
+                     [&](const sluice_handler* one) { return contains(files, registry.owner_of(one)->file); });
 }
 
 }  // namespace
@@ -537,7 +528,7 @@ Result<std::vector<config::ConfigError>> admit_plugins(const config::HostConfig&
   }
   for (const plugin::LoadedPlugin& loaded : registry.plugins()) {
     // What lies in the place of a loaded one may be what must not run anywhere.
-    if (!has(fresh, loaded.file) && !has(not_trusted, loaded.file)) {
+    if (!contains(fresh, loaded.file) && !contains(not_trusted, loaded.file)) {
       request.files.push_back(loaded.file);
     }
   }

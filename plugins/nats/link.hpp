@@ -11,12 +11,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <sluice/handler.hpp>
-#include <stop_token>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <variant>

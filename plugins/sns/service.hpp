@@ -8,7 +8,6 @@
 #include <optional>
 #include <sluice/handler.hpp>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>

@@ -523,7 +523,7 @@ class Sender {
     char* next = nullptr;
     std::string stray;
     curl_easy_getinfo(transfer.easy.get(), CURLINFO_REDIRECT_URL, &next);
-    if (is_answered(transfer, code) && next != nullptr && transfer.redirects < settings_.redirects) {
+    if (is_answered(transfer, code) && next != nullptr && transfer.received.follows) {
       transfer.url = next;
       ++transfer.redirects;
       if (SLUICE_GUARD(webhook_origin) && origin_of(transfer.url) != origin_) {

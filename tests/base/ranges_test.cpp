@@ -22,6 +22,12 @@ TEST(Ranges, WhatIsFoundIsAnElementOfTheRange) {
   EXPECT_EQ(find_where(jobs, [](const Job& job) { return job.workers == 3; }), nullptr);
 }
 
+TEST(Ranges, AValueIsInARangeOfOthersThatItIsComparedWith) {
+  const std::vector<std::string> names{"a", "b"};
+  EXPECT_TRUE(contains(names, "b"));
+  EXPECT_FALSE(contains(names, std::string_view("c")));
+}
+
 TEST(Ranges, EachElementIsMappedInOrder) {
   const std::vector<Job> jobs{{"a", 1}, {"b", 2}};
   EXPECT_THAT(mapped(jobs, &Job::name), testing::ElementsAre("a", "b"));

@@ -5,6 +5,7 @@
 
 #include "base/ranges.hpp"
 #include "base/text/joined.hpp"
+#include "config/words.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/views/output.hpp"
@@ -338,16 +339,14 @@ void describe(const KnownQueue& queue, operate::Fields& fields) {
 void place(KnownQueue& queue, const config::HostConfig& host) {
   if (const config::OutboxConfig* outbox = host.outbox(queue.name)) {
     queue.shown_store = "(outbox)";
-    queue.kind = outbox->kind == config::OutboxKind::postgres ? "postgres"
-                 : outbox->kind == config::OutboxKind::mysql  ? "mysql"
-                                                              : "dynamodb";
+    queue.kind = config::word_of(outbox->kind);
     queue.place = "table " + (outbox->schema.empty() ? "" : outbox->schema + ".") + outbox->table;
     return;
   }
   const config::StoreConfig& store = host.store_named(queue.store);
   const bool sqlite = store.kind == config::StoreKind::sqlite;
   queue.shown_store = queue.store.empty() ? "(default)" : queue.store;
-  queue.kind = sqlite ? "sqlite" : "dynamodb";
+  queue.kind = config::word_of(store.kind);
   const bool as_files_say = host.queue(queue.name).store == queue.store;
   queue.place = sqlite ? store.path : "table " + (as_files_say ? host.queue(queue.name).table : config::kLeasedTable);
 }

@@ -67,10 +67,7 @@ void write_file(JsonWriter& json, const std::string& path, const PluginFile& fil
 
 Exit inspect(const Arguments& arguments, Console& console) {
   const std::string path = arguments.get("file");
-  const auto file = plugin::read_plugin_file(path);
-  if (!file) {
-    return Exit::failure(visible(path) + " " + file.error().message());
-  }
+  SLUICE_TRY(file, or_exit(kExitFailure, plugin::read_plugin_file(path), visible(path) + " "));
   if (file->declared() == nullptr) {
     return Exit::failure(
         visible(path) +

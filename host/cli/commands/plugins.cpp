@@ -7,6 +7,7 @@
 #include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "config/files.hpp"
+#include "config/words.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/views/output.hpp"
@@ -104,17 +105,14 @@ std::string describe(const JobPlan& plan, const plugin::PluginRegistry& registry
 std::string job_json(const JobPlan& plan, const plugin::PluginRegistry& registry, const std::string& steered,
                      const std::string& changed) {
   const JobConfig& job = plan.config;
-  const char* const order = job.order == config::Order::group   ? "group"
-                            : job.order == config::Order::queue ? "queue"
-                                                                : "none";
   const auto schedules = [&job](JsonWriter& members) {
     if (!job.schedules.empty()) {
       write_schedules(members, job, SystemClock().wall_now());
     }
   };
   JsonWriter json;
-  put_object(json, "name", job.name, "file", job.file, "queue", work::queue_text(job), "order", order, "source",
-             job.source == config::Source::dlq ? "dlq" : "standard", "handler", job.handler, "plugin",
+  put_object(json, "name", job.name, "file", job.file, "queue", work::queue_text(job), "order",
+             config::word_of(job.order), "source", config::word_of(job.source), "handler", job.handler, "plugin",
              plugin_of(plan.handler, registry), "around", mapped(job.arounds, &config::AroundConfig::handler),
              "concurrency", job.concurrency, "rate_limit", job.rate_text, "max_attempts", job.retry.max_attempts,
              "steered", steered, "changed", changed, schedules);

@@ -8,6 +8,7 @@
 #include <boost/algorithm/string/trim.hpp>
 #include <charconv>
 
+#include "base/ranges.hpp"
 #include "base/text/json_string.hpp"
 #include "base/text/lower_case.hpp"
 
@@ -84,15 +85,11 @@ std::vector<std::string> handlers(Fields& fields) {
   }
   for (std::size_t i = 0; i < words.size(); ++i) {
     const auto known = {"text", "json", "rollbar", "sentry", "datadog"};
-    if (std::find(known.begin(), known.end(), words[i]) == known.end()) {
+    if (!contains(known, words[i])) {
       fields.complain("logging.handlers." + std::to_string(i), "must be a valid value");
     }
   }
   return words;
-}
-
-bool has(const std::vector<std::string>& words, const char* word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 /// Who it is to the services: outbox-worker took both from [tracking], whether that was enabled or not.
@@ -114,10 +111,10 @@ Identity read_identity(Fields& fields) {
 
 /// The handlers as a host has them, whose standard error has one format.
 std::vector<Text> one_format(Fields& fields, const std::vector<std::string>& words) {
-  const char* format = has(words, "datadog") ? "datadog"
-                       : has(words, "json")  ? "json"
-                       : has(words, "text")  ? "text"
-                                             : nullptr;
+  const char* format = contains(words, "datadog") ? "datadog"
+                       : contains(words, "json")  ? "json"
+                       : contains(words, "text")  ? "text"
+                                                  : nullptr;
   std::vector<Text> kept;
   for (const std::string& word : words) {
     const bool is_format = word == "text" || word == "json" || word == "datadog";
@@ -184,19 +181,19 @@ void write_observation(Fields& fields, TomlText& host) {
   if (!words.empty()) {
     host.strings("handler", one_format(fields, words));
   }
-  if (has(words, "rollbar")) {
+  if (contains(words, "rollbar")) {
     write_sender(fields, "rollbar", "token", "token", identity, host);
   }
-  if (has(words, "sentry")) {
+  if (contains(words, "sentry")) {
     write_sentry(fields, identity, host);
   }
-  if (has(words, "datadog")) {
+  if (contains(words, "datadog")) {
     host.table("log.datadog");
     host.string("service", identity.service);
     host.string("environment", identity.environment);
   }
   for (const char* sender : {"rollbar", "sentry"}) {
-    if (!has(words, sender)) {
+    if (!contains(words, sender)) {
       fields.leave_out(std::string("logging.") + sender, "it is none of the handlers");
     }
   }

@@ -1,7 +1,6 @@
 #include <yaml-cpp/yaml.h>
 
-#include <algorithm>
-
+#include "base/ranges.hpp"
 #include "host/cli/convert/fields.hpp"
 
 namespace sluice::cli::convert {
@@ -120,9 +119,8 @@ class TreeBuilder {
 }  // namespace
 
 const YamlNode* YamlNode::find(const std::string& key) const {
-  const auto found =
-      std::find_if(members.begin(), members.end(), [&key](const auto& member) { return member.key == key; });
-  return found == members.end() ? nullptr : &found->value;
+  const auto* const found = find_where(members, [&key](const auto& member) { return member.key == key; });
+  return found == nullptr ? nullptr : &found->value;
 }
 
 std::variant<YamlNode, std::string> parse_yaml(const MarkedText& marked, const config::Environment& environment) {

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <functional>
 
+#include "base/ranges.hpp"
 #include "host/cli/drop_in/dynamomq_operations.hpp"
 #include "host/cli/help.hpp"
 #include "host/cli/queue_session.hpp"
@@ -144,8 +145,7 @@ Run on_queue(Act act) {
     DynamoMqOperations operations(*session);
     const Result<std::string> text = act(operations, arguments.get("id"));
     SLUICE_PASS_ON(text);
-    console.out(*text);
-    return Exit::ok();
+    return print(*text, console);
   };
 }
 
@@ -213,9 +213,8 @@ Exit purge(const Arguments& arguments, Console& console) {
   console.end_progress();
   SLUICE_PASS_ON(outcome);
   console.out(dynamomq_outcome(*outcome, true));
-  const auto denied = std::find_if(outcome->failures.begin(), outcome->failures.end(),
-                                   [](const auto& failed) { return failed.error.code() == ErrorCode::denied; });
-  if (denied != outcome->failures.end()) {
+  const auto is_denied = [](const auto& failed) { return failed.error.code() == ErrorCode::denied; };
+  if (const auto* const denied = find_where(outcome->failures, is_denied)) {
     return denied->error;
   }
   if (interrupt.raised()) {
@@ -235,15 +234,13 @@ Exit help(const Arguments& arguments, Console& console) {
     console.error_text(text + "]\n" + drop_in_usage(nullptr));
     return Exit::ok();  // no failure there either
   }
-  console.out(drop_in_help(command));
-  return Exit::ok();
+  return print(drop_in_help(command), console);
 }
 
 Exit completion(const Arguments& arguments, Console& console) {
   const Words& shell = arguments.plain();
   const auto script = shell.empty() ? std::nullopt : completion_for(shell.front(), kName);
-  console.out(script ? *script : drop_in_help(find_command(drop_in_commands(), "completion")));
-  return Exit::ok();
+  return print(script ? *script : drop_in_help(find_command(drop_in_commands(), "completion")), console);
 }
 
 Command make(std::string_view name, std::string_view summary, std::vector<Flag> flags, Run run,

@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 
+#include "base/ranges.hpp"
 #include "base/shell_word.hpp"
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
@@ -29,12 +30,7 @@ constexpr std::array<std::string_view, 7> kContent{"data", "text", "attr", "set"
 constexpr std::size_t kRecentIds = 100;
 constexpr std::size_t kWidestId = 40;
 
-template <std::size_t size>
-bool is_one_of(std::string_view word, const std::array<std::string_view, size>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-bool can_be_typed(const Command& command) { return !is_one_of(command.name, kElsewhere); }
+bool can_be_typed(const Command& command) { return !contains(kElsewhere, command.name); }
 
 /// The shell's own words, which take no options, and may be typed beside the commands.
 const std::vector<Command>& own_words() {
@@ -238,7 +234,7 @@ RememberedOptions QueueShell::remembered_for(const Arguments& line, bool here) c
   }
   // The selected message is one of the queue that is in use, and another queue may have one of its id.
   const bool selects = std::any_of(kSelectors.begin(), kSelectors.end(), [&](auto name) { return line.has(name); });
-  if (!selected_.empty() && here && !selects && !is_one_of(line.command()->name, kOwnIds)) {
+  if (!selected_.empty() && here && !selects && !contains(kOwnIds, line.command()->name)) {
     remembered.emplace("id", selected_);
   }
   return remembered;
@@ -296,7 +292,7 @@ bool QueueShell::may_be_kept(const std::string& line) const {
   const auto words = split_words(line);
   return words.has_value() && !words->empty() && line.front() != ' ' &&
          std::none_of(words->begin(), words->end(),
-                      [](const std::string& word) { return is_one_of(option_name(word), kContent); });
+                      [](const std::string& word) { return contains(kContent, option_name(word)); });
 }
 
 }  // namespace sluice::cli

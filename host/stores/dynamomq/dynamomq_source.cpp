@@ -8,6 +8,7 @@
 
 #include "base/guard.hpp"
 #include "base/mutex.hpp"
+#include "base/ranges.hpp"
 #include "host/queue/doorbell.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/source.hpp"
@@ -315,11 +316,7 @@ class Claimer {
   }
 
   void resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, Attempt& result) {
-    std::vector<std::string> ids;
-    ids.reserve(claims.size());
-    for (const auto& claim : claims) {
-      ids.push_back(claim.candidate.id);
-    }
+    const auto ids = mapped(claims, [](const auto& claim) { return claim.candidate.id; });
     auto records = read_records(parts_, place_, ids, deadline);
     if (!records) {
       for (auto& claim : claims) {
@@ -374,10 +371,7 @@ class CompletionWriter {
 
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) {
     const WallTime now = parts_.clock.wall_now();
-    std::vector<const Receipt*> receipts;
-    for (const auto& completion : completions) {
-      receipts.push_back(&completion.receipt);
-    }
+    const auto receipts = mapped(completions, [](const auto& completion) { return &completion.receipt; });
     find_held(receipts, deadline);
     const auto write = [&](std::size_t i, std::int64_t version, bool with_failure) {
       return end(completions[i], i, version, now, with_failure);
@@ -403,10 +397,7 @@ class CompletionWriter {
     }
     const table::Moment now = parts_.now();
     const WallTime invisible_until = later(now.wall, visibility);
-    std::vector<const Receipt*> all;
-    for (const auto& receipt : receipts) {
-      all.push_back(&receipt);
-    }
+    const auto all = mapped(receipts, [](const auto& receipt) { return &receipt; });
     find_held(all, deadline);
     const auto write = [&](std::size_t i, std::int64_t version, bool) {
       return update(receipts[i], i, version, now.wall, attributes_of(core::extension(invisible_until)));

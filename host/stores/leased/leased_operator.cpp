@@ -357,7 +357,7 @@ class LeasedOperator final : public table::RecordOperator {
       return std::optional<PartOwner>();
     }
     SLUICE_TRY(owned, ownership(partition->half, partition->shard, deadline));
-    const std::string incarnation = dynamo::text_of(*owned, attribute::kOwner);
+    const std::string& incarnation = owned->owner;
     PartOwner owner{.part = "shard " + std::to_string(partition->shard), .owner = ""};
     if (!incarnation.empty()) {
       owner.owner = "host " + incarnation.substr(0, incarnation.rfind('/'));
@@ -366,12 +366,11 @@ class LeasedOperator final : public table::RecordOperator {
   }
 
  private:
-  /// The ownership item of a shard; empty: there is none.
-  Result<dynamo::Item> ownership(Half half, std::uint32_t shard, Deadline deadline) const {
+  Result<owned::Ownership> ownership(Half half, std::uint32_t shard, Deadline deadline) const {
     const Place where{ownership_partition(place().queue, half), ownership_sort(shard)};
     SLUICE_TRY(found,
                table::checked(place(), parts_.client.get_item({.table = place().table, .key = where.key()}, deadline)));
-    return std::move(found->item);
+    return decode_ownership(std::span(&found->item, 1)).of(shard);
   }
 
   Result<std::optional<QueueStats>> announced(Half half, Deadline deadline) const {
@@ -521,9 +520,8 @@ class LeasedOperator final : public table::RecordOperator {
 
   /// Nobody works on that shard any more.
   Result<bool> is_given_up(std::uint32_t shard, Deadline deadline) const {
-    SLUICE_TRY(item, ownership(Half::standard, shard, deadline));
-    const auto* drained = dynamo::find<bool>(*item, attribute::kDrained);
-    return drained != nullptr && *drained;
+    SLUICE_TRY(owned, ownership(Half::standard, shard, deadline));
+    return owned->drained;
   }
 
   Result<Place> goal(const Task& task, const core::StateChange& change, std::uint32_t shards, WallTime now,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/table/table_clock.hpp"
 #include "host/stores/table/table_errors.hpp"
@@ -297,8 +298,7 @@ std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts
 
 std::vector<bool> LeasedWriter::write_claims(std::span<const owned::MessageRecords::ClaimWrite> claims,
                                              Deadline deadline) {
-  std::vector<Receipt> written_for;
-  std::transform(claims.begin(), claims.end(), std::back_inserter(written_for), [](const auto& claim) {
+  const std::vector<Receipt> written_for = mapped(claims, [](const auto& claim) {
     return Receipt{.id = claim.out.id, .version = claim.out.state.version, .locator = claim.out.locator};
   });
   for (std::size_t i = 0; i < claims.size(); ++i) {
@@ -307,11 +307,8 @@ std::vector<bool> LeasedWriter::write_claims(std::span<const owned::MessageRecor
   const auto write_of = [&](std::size_t i, std::int64_t version, bool) {
     return update(i, version, parts_.clock.wall_now(), claims[i].change);
   };
-  std::vector<bool> written;
-  for (const table::DeliveryWrite& write : writer_.commit(receipts(), write_of, deadline)) {
-    written.push_back(write.outcome.fate == table::StatementFate::done);
-  }
-  return written;
+  return mapped(writer_.commit(receipts(), write_of, deadline),
+                [](const table::DeliveryWrite& write) { return write.outcome.fate == table::StatementFate::done; });
 }
 
 }  // namespace sluice::queue::leased

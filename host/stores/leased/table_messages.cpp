@@ -6,7 +6,6 @@
 
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/ownership_items.hpp"
-#include "host/stores/table/statements.hpp"
 #include "host/stores/table/table_clock.hpp"
 #include "host/stores/table/table_errors.hpp"
 

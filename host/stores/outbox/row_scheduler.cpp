@@ -304,6 +304,7 @@ void RowScheduler::begin_sweep(SteadyTime now) {
     sweep_pace_ = std::min<Duration>(2 * sweep_pace_, kRecheck * 60);  // so that one comes to its end
   }
   sweeping_ = true;
+  cursor_.reset();
   passed_over_.clear();
   swept_at_ = now;
 }
@@ -410,7 +411,6 @@ std::optional<ReadOrder> RowScheduler::page_order(SteadyTime now) {
   if (now >= sweep_at_ && may_begin_again) {
     begin_sweep(now);
     scanning_ = true;
-    cursor_.reset();
     scan_begun_ = number_;
     sweep_at_ = now + std::max(settings_.poll_interval, sweep_pace_);
     std::erase_if(released_, [now](const auto& row) { return row.second.until <= now; });
@@ -423,7 +423,6 @@ std::optional<ReadOrder> RowScheduler::page_order(SteadyTime now) {
     const bool long_known = !ends_.empty() && ends_.front().first <= now - kOverlap;
     if (ends_.empty() || (!long_known && !settings_.resend_sent)) {
       begin_sweep(now);
-      cursor_.reset();
     } else {
       cursor_ = settings_.resend_sent ? ends_.back().second : ends_.front().second;
     }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "base/ranges.hpp"
 #include "base/timestamp.hpp"
 #include "host/stores/outbox/lease_locks.hpp"
 
@@ -101,7 +102,7 @@ void Inspection::column(const char* key, const std::string& name, const ColumnTy
   if (type == types.end()) {
     fatal(ErrorCode::invalid, table_ + " has no column " + sql_.name(name) + "; name it as '" + key +
                                   "' in [outbox.NAME.columns], or add it");
-  } else if (!kind.has(type->second)) {
+  } else if (!contains(kind.types, type->second)) {
     fatal(ErrorCode::invalid, "column " + sql_.name(name) + " of " + table_ + " is of type " + type->second +
                                   ", and '" + key + "' must be " + kind.expected);
   }
@@ -658,7 +659,7 @@ Result<std::unique_ptr<SqlConnection>> SqlServer::open(Use use, Deadline deadlin
   config::OutboxConfig settings = settings_.config;
   const auto use_if = [&there](std::string& name, const std::string& usual, const ColumnTypes::Kind& kind) {
     const auto found = there->find(name);
-    if (name == usual && (found == there->end() || !kind.has(found->second))) {
+    if (name == usual && (found == there->end() || !contains(kind.types, found->second))) {
       name.clear();
     }
   };

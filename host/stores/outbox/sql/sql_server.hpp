@@ -221,8 +221,6 @@ struct ColumnTypes {
   struct Kind {
     std::vector<std::string> types;
     const char* expected;
-
-    bool has(const std::string& type) const { return std::find(types.begin(), types.end(), type) != types.end(); }
   };
   Kind id, text_id, text, payload, time, count, reason;
 };
