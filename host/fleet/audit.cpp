@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/text/utf8.hpp"
@@ -96,7 +97,8 @@ std::string_view to_string(DeedState state) { return kDeedStates.at(static_cast<
 bool AuditQuery::wants(const AuditEntry& entry) const {
   const bool named = std::any_of(names.begin(), names.end(),
                                  [&entry](const std::string& name) { return name == entry.queue || name == entry.to; });
-  return (names.empty() || named) && (!since || noted_at(entry) >= *since);
+  const bool goes_on = entry.state == DeedState::begun;
+  return (names.empty() || named) && (!since || goes_on || noted_at(entry) >= *since);
 }
 
 std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries) {
@@ -149,12 +151,12 @@ Result<void> note_deed(NoticeBoard& board, AuditEntry deed, Deadline deadline) {
 }
 
 Result<AuditView> read_deeds(NoticeBoard& board, const AuditQuery& query, Deadline deadline) {
-  std::map<std::string, AuditEntry> found;
   SLUICE_TRY(newest, board.list(Topic::audit, deadline));
   if (newest->empty()) {
     return AuditView();
   }
   AuditView view;
+  std::set<std::string> seen;
   SLUICE_TRY(chapter, read_chapter(newest->front().text));
   while (true) {
     bool all_older = query.since.has_value();
@@ -163,13 +165,13 @@ Result<AuditView> read_deeds(NoticeBoard& board, const AuditQuery& query, Deadli
       all_older = all_older && noted_at(entry) < *query.since;
       oldest = std::min(oldest, noted_at(entry));
       entry.place = board.traits().place;
-      if (query.wants(entry)) {
-        // A deed that ended in a later chapter stands there as it ended.
-        found.try_emplace(entry.id, std::move(entry));
+      // A deed that ended in a later chapter stands there as it ended.
+      if (seen.insert(entry.id).second && query.wants(entry)) {
+        view.deeds.push_back(std::move(entry));
       }
     }
     const std::int64_t before = chapter->number - 1;
-    if (found.size() >= query.limit || all_older || before < 0) {
+    if (view.deeds.size() >= query.limit || all_older || before < 0) {
       break;
     }
     SLUICE_TRY(notice, board.read(Topic::audit, key_of(before), deadline));
@@ -179,10 +181,6 @@ Result<AuditView> read_deeds(NoticeBoard& board, const AuditQuery& query, Deadli
       break;
     }
     *chapter = std::move(*older);
-  }
-  view.deeds.reserve(found.size());
-  for (auto& [id, entry] : found) {
-    view.deeds.push_back(std::move(entry));
   }
   return view;
 }

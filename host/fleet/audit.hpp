@@ -45,7 +45,8 @@ inline constexpr std::size_t kMostTyped = 500;
 struct AuditQuery {
   std::size_t limit = 50;
   std::vector<std::string> names{};  ///< of one queue: its own and its table's; empty: of all
-  std::optional<WallTime> since{};   ///< under way then, or begun later
+  /// Under way then, or begun later. What goes on is told as far back as chapters are read for the others.
+  std::optional<WallTime> since{};
 
   bool wants(const AuditEntry& entry) const;
 };

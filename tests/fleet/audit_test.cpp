@@ -159,6 +159,23 @@ TEST_F(AuditTest, NoMoreIsReadThanIsWanted) {
   EXPECT_EQ(kept_since_, std::nullopt) << "all that ever was is there";
 }
 
+TEST_F(AuditTest, WhatBeganBeforeATimeAndGoesOnIsUnderWayThen) {
+  AuditEntry purge = deed("long");
+  purge.state = DeedState::begun;
+  note(purge);
+  clock_.advance(1h);
+  note(deed("short"));
+  EXPECT_THAT(ids_of(read({.limit = 10, .since = clock_.wall_now() - 60s})), ElementsAre("short", "long"));
+  for (int i = 0; i < 60; ++i) {
+    note(deed(std::to_string(i)));
+  }
+  purge.state = DeedState::done;
+  purge.ended_at = board_->now();
+  note(purge);
+  clock_.advance(1h);
+  EXPECT_THAT(read({.limit = 10, .since = clock_.wall_now() - 60s}), IsEmpty()) << "its end stands in a later chapter";
+}
+
 TEST_F(AuditTest, AQueueHasWhatWasMovedToItAndWhatIsNotedUnderItsTablesName) {
   AuditEntry move = deed("move", "limited");
   move.to = "quick";
