@@ -103,7 +103,7 @@ void Importer::take(std::uint64_t line, queue::StoredMessage record) {
   bytes_ += payload_bytes(record);
   ids_.insert(record.message.id);
   batch_.push_back(std::move(record));
-  lines_.push_back(line);
+  lines_.push_back({line});
 }
 
 void Importer::release(queue::StoredMessage& record) const {
@@ -146,15 +146,16 @@ std::optional<Error> Importer::write_once(std::vector<Refusal>& refusals, Deadli
     if (result.status == queue::PutStatus::written) {
       ++counts_.imported;
     } else if (result.status == queue::PutStatus::exists) {
-      ++counts_.existing;
+      ++(lines_[index].may_be_there ? counts_.imported : counts_.existing);
     } else if (result.error.code() == ErrorCode::invalid) {
       ++counts_.refused;
-      refusals.push_back({lines_[index], result.error.message()});
+      refusals.push_back({lines_[index].number, result.error.message()});
     } else {
       // A reason that a second try does not mend weighs more than one that it may.
       if (!failed || failed->code() == ErrorCode::unknown_outcome) {
         failed = result.error;
       }
+      lines_[index].may_be_there |= result.error.code() == ErrorCode::unknown_outcome;
       std::swap(batch_[kept], batch_[index]);
       lines_[kept++] = lines_[index];
     }

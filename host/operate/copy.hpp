@@ -95,9 +95,15 @@ class Importer {
 
   const Counts& counts() const { return counts_; }
   /// The first line of what has been added and is not written yet; 0: there is none.
-  std::uint64_t unwritten_line() const { return lines_.empty() ? 0 : lines_.front(); }
+  std::uint64_t unwritten_line() const { return lines_.empty() ? 0 : lines_.front().number; }
 
  private:
+  /// Where a record of the batch stood.
+  struct Line {
+    std::uint64_t number = 0;
+    bool may_be_there = false;  ///< the answer to a try of ours was lost, and so what is there is taken for ours
+  };
+
   void take(std::uint64_t line, queue::StoredMessage record);
   std::optional<Error> write_once(std::vector<Refusal>& refusals, Deadline deadline);
   void release(queue::StoredMessage& record) const;
@@ -106,7 +112,7 @@ class Importer {
   const Clock& clock_;
   const Options options_;
   std::vector<queue::StoredMessage> batch_;
-  std::vector<std::uint64_t> lines_;  ///< where each record of the batch stood
+  std::vector<Line> lines_;  ///< of the batch
   std::unordered_set<std::string> ids_;
   /// A record whose id is in the batch already: it waits for the next one.
   std::optional<queue::StoredMessage> second_;
