@@ -1,7 +1,8 @@
 #include "base/error.hpp"
 
-#include <algorithm>
 #include <array>
+
+#include "base/ranges.hpp"
 
 namespace sluice {
 
@@ -18,7 +19,7 @@ bool is_transient(ErrorCode code) {
   constexpr std::array kTransient{ErrorCode::throttled, ErrorCode::unavailable, ErrorCode::unknown_outcome,
                                   ErrorCode::full,      ErrorCode::timeout,     ErrorCode::queue_missing,
                                   ErrorCode::denied,    ErrorCode::over_limit};
-  return std::find(kTransient.begin(), kTransient.end(), code) != kTransient.end();
+  return contains(kTransient, code);
 }
 
 }  // namespace sluice

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "base/text/utf8.hpp"
 #include "host/fleet/notice_json.hpp"
 #include "host/fleet/revise_notice.hpp"
@@ -81,12 +82,10 @@ Result<void> keep(NoticeBoard& board, const Chapter& newest, const std::string& 
 WallTime noted_at(const AuditEntry& entry) { return entry.ended_at.value_or(entry.at); }
 
 void add(const AuditEntry& deed, std::vector<AuditEntry>& entries) {
-  const auto same =
-      std::find_if(entries.begin(), entries.end(), [&deed](const AuditEntry& entry) { return entry.id == deed.id; });
-  if (same == entries.end()) {
-    entries.push_back(deed);
-  } else {
+  if (auto* const same = find_where(entries, [&deed](const AuditEntry& entry) { return entry.id == deed.id; })) {
     *same = deed;
+  } else {
+    entries.push_back(deed);
   }
 }
 
@@ -118,11 +117,7 @@ std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries) {
     kept.at = began;
     kept.place = std::move(places);
   }
-  std::vector<AuditEntry> merged;
-  merged.reserve(by_id.size());
-  for (auto& [id, entry] : by_id) {
-    merged.push_back(std::move(entry));
-  }
+  auto merged = mapped(by_id, [](auto& one) { return std::move(one.second); });
   std::stable_sort(merged.begin(), merged.end(), [](const AuditEntry& a, const AuditEntry& b) { return a.at > b.at; });
   return merged;
 }

@@ -117,19 +117,13 @@ Result<void> note_end(NoticeBoard& board, const HostEnd& end, Deadline deadline)
   return posted || posted.error().code() == ErrorCode::conflict ? Result<void>() : posted.error();
 }
 
-bool Fleet::Post::serves(const std::string& queue) const {
-  return std::find(queues.begin(), queues.end(), queue) != queues.end();
-}
-
 Result<std::unique_ptr<Fleet>> Fleet::open(queue::Queues& queues, const std::vector<std::string>& names,
                                            Random& random) {
   std::unique_ptr<Fleet> fleet(new Fleet(random));
   for (const std::string& name : names) {
     SLUICE_TRY(opened, queues.open_board(name));
-    const auto same = std::find_if(fleet->posts_.begin(), fleet->posts_.end(), [&](const Post& post) {
-      return post.board->traits().place == (*opened)->traits().place;
-    });
-    if (same != fleet->posts_.end()) {
+    const auto is_same = [&](const Post& post) { return post.board->traits().place == (*opened)->traits().place; };
+    if (Post* const same = find_where(fleet->posts_, is_same)) {
       same->queues.push_back(name);
     } else {
       fleet->posts_.push_back({{name}, std::move(*opened)});

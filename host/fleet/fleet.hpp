@@ -3,6 +3,7 @@
 #include <boost/core/noncopyable.hpp>
 
 #include "base/random.hpp"
+#include "base/ranges.hpp"
 #include "host/fleet/audit.hpp"
 #include "host/fleet/steering.hpp"
 #include "host/queue/queues.hpp"
@@ -121,7 +122,7 @@ class Fleet : boost::noncopyable {
     std::vector<std::string> queues;
     std::unique_ptr<queue::NoticeBoard> board;
 
-    bool serves(const std::string& queue) const;
+    bool serves(const std::string& queue) const { return contains(queues, queue); }
   };
 
   explicit Fleet(Random& random) : random_(random) {}

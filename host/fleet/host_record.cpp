@@ -3,6 +3,7 @@
 #include <array>
 #include <boost/algorithm/string/split.hpp>
 
+#include "base/ranges.hpp"
 #include "host/fleet/notice_json.hpp"
 
 namespace sluice::fleet {
@@ -185,9 +186,6 @@ std::vector<std::string> queues_in(const std::string& text) {
   return queues;
 }
 
-bool draws_from(const std::string& text, const std::string& queue) {
-  const std::vector<std::string> queues = queues_in(text);
-  return std::find(queues.begin(), queues.end(), queue) != queues.end();
-}
+bool draws_from(const std::string& text, const std::string& queue) { return contains(queues_in(text), queue); }
 
 }  // namespace sluice::fleet

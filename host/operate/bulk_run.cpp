@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "base/text/number.hpp"
 #include "base/text/percent.hpp"
 #include "base/timestamp.hpp"
@@ -292,15 +293,12 @@ BulkRun::Step BulkRun::apply() {
 }
 
 std::vector<queue::ChangeResult> BulkRun::change(std::span<const queue::StoredMessage* const> batch) {
-  std::vector<queue::Change> changes;
-  changes.reserve(batch.size());
-  for (const queue::StoredMessage* message : batch) {
-    queue::Change& change = changes.emplace_back(std::get<queue::Change>(plan_.work));
+  auto changes = mapped(batch, [this](const queue::StoredMessage* message) {
+    queue::Change change = std::get<queue::Change>(plan_.work);
     change.id = message->message.id;
-    if (!plan_.any_state) {
-      change.version = message->version;
-    }
-  }
+    change.version = plan_.any_state ? change.version : message->version;
+    return change;
+  });
   if (plan_.unconditional) {
     return queue::remove_from_half(queue_, plan_.half, std::move(changes), deadline());
   }
@@ -309,12 +307,9 @@ std::vector<queue::ChangeResult> BulkRun::change(std::span<const queue::StoredMe
 
 std::vector<queue::ChangeResult> BulkRun::edit(std::span<const queue::StoredMessage* const> batch) {
   const auto& edits = std::get<std::vector<queue::ContentEdit>>(plan_.work);
-  std::vector<queue::ChangeResult> results;
-  results.reserve(batch.size());
-  for (const queue::StoredMessage* message : batch) {
-    results.push_back(result_of(queue_.edit(message->message.id, message->version, edits, deadline())));
-  }
-  return results;
+  return mapped(batch, [&](const queue::StoredMessage* message) {
+    return result_of(queue_.edit(message->message.id, message->version, edits, deadline()));
+  });
 }
 
 void BulkRun::put_down(Step& step, const queue::StoredMessage& message, const queue::ChangeResult& result) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/ranges.hpp"
 #include "base/text/base64.hpp"
 #include "base/text/joined.hpp"
 #include "base/text/number.hpp"
@@ -95,7 +96,7 @@ std::optional<Error> check(const JsonValue& document) {
     if (std::count(document.keys.begin(), document.keys.end(), key) > 1) {
       return wrong("\"" + key + "\" stands there twice");
     }
-    if (key != "data_encoding" && std::count(known_parts().begin(), known_parts().end(), key) == 0) {
+    if (key != "data_encoding" && !contains(known_parts(), key)) {
       return unknown_part(key);
     }
   }
@@ -122,7 +123,7 @@ class PathReader {
   Result<EditPath> read() {
     EditPath path;
     const std::string first = name();
-    if (std::count(known_parts().begin(), known_parts().end(), first) == 0) {
+    if (!contains(known_parts(), first)) {
       return unknown_part(first);
     }
     path.emplace_back(first);

@@ -156,15 +156,11 @@ CostSummary summarize_costs(const fleet::FleetView& view, const std::string& que
       }
     }
   }
-  for (auto& [names, row] : rows) {
-    summary.rows.push_back(std::move(row));
-  }
+  summary.rows = mapped(rows, [](auto& row) { return std::move(row.second); });
   std::stable_sort(summary.rows.begin(), summary.rows.end(), [](const auto& a, const auto& b) {
     return a.queue != b.queue ? a.queue < b.queue : a.per_hour > b.per_hour;
   });
-  for (auto& [value, usage] : values) {
-    summary.values.push_back({value, usage});
-  }
+  summary.values = mapped(values, [](const auto& one) { return cost::TopValues::Named{one.first, one.second}; });
   std::stable_sort(summary.values.begin(), summary.values.end(), [&prices](const auto& a, const auto& b) {
     const double left = prices.of(a.usage.spent);
     const double right = prices.of(b.usage.spent);

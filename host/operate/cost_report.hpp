@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ranges.hpp"
 #include "host/cost/prices.hpp"
 #include "host/fleet/fleet.hpp"
 #include "host/operate/describe.hpp"
@@ -44,12 +45,7 @@ struct Priced {
 };
 template <typename Part>
 std::vector<Priced<Part>> priced(const std::vector<Part>& parts, const cost::Prices& prices) {
-  std::vector<Priced<Part>> all;
-  all.reserve(parts.size());
-  for (const Part& part : parts) {
-    all.push_back({part, prices});
-  }
-  return all;
+  return mapped(parts, [&prices](const Part& part) { return Priced<Part>{part, prices}; });
 }
 
 void describe(const Priced<CostSummary::Row>& row, Fields& fields);

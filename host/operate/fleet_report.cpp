@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "base/text/utf8.hpp"
 #include "config/config.hpp"
@@ -26,7 +27,7 @@ void add(JobSummary& summary, const fleet::KnownHost& known, const fleet::JobRec
   const fleet::HostRecord& host = known.record;
   summary.handler = job.handler;
   const std::string plugin = job.plugin + (job.plugin_version.empty() ? "" : " " + job.plugin_version);
-  if (!plugin.empty() && std::find(summary.plugins.begin(), summary.plugins.end(), plugin) == summary.plugins.end()) {
+  if (!plugin.empty() && !contains(summary.plugins, plugin)) {
     summary.plugins.push_back(plugin);
   }
   if (!summary.in_files) {
@@ -430,10 +431,9 @@ DrainEnds drain_ends(const std::vector<std::string>& instances, const fleet::Fle
     return trouble.error.code() != ErrorCode::corrupt;  // of one record, which is another host's
   });
   for (const std::string& instance : instances) {
-    const auto found = std::find_if(view.hosts.begin(), view.hosts.end(), [&instance](const fleet::KnownHost& host) {
-      return host.record.instance == instance;
-    });
-    if (found == view.hosts.end()) {
+    const auto is_it = [&instance](const fleet::KnownHost& host) { return host.record.instance == instance; };
+    const fleet::KnownHost* const found = find_where(view.hosts, is_it);
+    if (found == nullptr) {
       if (unread) {
         ends.going.push_back("host " + instance + " may not have ended, for not every board can be read");
       }
@@ -508,16 +508,14 @@ std::vector<HandlerAtWork> handlers_at_work(const fleet::FleetView& view) {
 }
 
 std::vector<std::string> wish_texts(const std::vector<fleet::Given>& wishes, WallTime now) {
-  std::vector<std::string> texts;
-  for (const fleet::Given& given : wishes) {
+  return mapped(wishes, [now](const fleet::Given& given) {
     const fleet::Directive& directive = given.directive;
     const std::string what = directive.wish == fleet::Wish::scale       ? "scaled to " + directive.value
                              : directive.target == fleet::Target::queue ? "queue paused"
                                                                         : "paused";
-    texts.push_back(what + (directive.by.empty() ? "" : " by " + directive.by) + " " +
-                    short_duration(now - directive.at) + " ago");
-  }
-  return texts;
+    return what + (directive.by.empty() ? "" : " by " + directive.by) + " " + short_duration(now - directive.at) +
+           " ago";
+  });
 }
 
 std::vector<JobSummary> summarize_jobs(std::vector<JobSummary> files, const fleet::FleetView& view,

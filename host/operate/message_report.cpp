@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/ranges.hpp"
+#include "base/text/joined.hpp"
 #include "base/timestamp.hpp"
 #include "host/operate/record_json.hpp"
 
@@ -82,11 +84,7 @@ std::string bytes_text(std::size_t count) { return std::to_string(count) + (coun
 /// "[2, 0, 0]", on one line even where everything else has lines of its own.
 template <std::size_t size>
 std::string listed(const std::array<std::uint64_t, size>& counts) {
-  std::string text = "[";
-  for (const std::uint64_t count : counts) {
-    text += (text.size() > 1 ? ", " : "") + std::to_string(count);
-  }
-  return text + "]";
+  return "[" + joined(mapped(counts, [](std::uint64_t count) { return std::to_string(count); })) + "]";
 }
 
 /// "billing" or, where there are others, "billing +2".

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/fnv1a.hpp"
+#include "base/ranges.hpp"
 #include "host/fleet/notice_json.hpp"
 
 namespace sluice::operate {
@@ -258,11 +259,7 @@ StoredMessage MoveBatch::copy_of(const Parcel& parcel) const {
 
 Result<void> MoveBatch::put(Deadline deadline) {
   const auto parcels = at(Stage::taken);
-  std::vector<StoredMessage> copies;
-  copies.reserve(parcels.size());
-  for (const Parcel* const parcel : parcels) {
-    copies.push_back(copy_of(*parcel));
-  }
+  const auto copies = mapped(parcels, [this](const Parcel* parcel) { return copy_of(*parcel); });
   const auto results = ends_.to.put(copies, queue::PutMode::insert, deadline);
   Result<void> worst;
   for (std::size_t index = 0; index < parcels.size(); ++index) {
@@ -334,11 +331,7 @@ Result<void> MoveBatch::remove(Deadline deadline) {
 
 Result<void> MoveBatch::change_each(const std::vector<Parcel*>& parcels, queue::Operator& end,
                                     const ChangeOf& change_of, const Went& went, Deadline deadline) {
-  std::vector<Change> changes;
-  changes.reserve(parcels.size());
-  for (const Parcel* const parcel : parcels) {
-    changes.push_back(change_of(*parcel));
-  }
+  const auto changes = mapped(parcels, [&change_of](const Parcel* parcel) { return change_of(*parcel); });
   const auto results = end.change(changes, deadline);
   Result<void> worst;
   for (std::size_t index = 0; index < parcels.size(); ++index) {
@@ -679,7 +672,7 @@ bool Mover::is_next(const StoredMessage& record, bool taken, WallTime now, Step&
     return true;
   }
   doubtful_.erase(id);
-  if (std::find(plan_.halves.begin(), plan_.halves.end(), record.half) == plan_.halves.end()) {
+  if (!contains(plan_.halves, record.half)) {
     return false;
   }
   if (!plan_.follow && record.created_at > began_) {

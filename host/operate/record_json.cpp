@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "base/text/base64.hpp"
 #include "base/text/json_check.hpp"
 #include "base/text/json_reader.hpp"
@@ -302,7 +303,7 @@ class RecordReader {
     reader_.begin_object();
     while (reader_.next_member(name)) {
       Match match{*this, std::string(name)};
-      if (once && std::find(seen_.begin(), seen_.end(), match.name) != seen_.end()) {
+      if (once && contains(seen_, match.name)) {
         reader_.fail("\"" + match.name + "\" is given twice");
         return;
       }
@@ -490,7 +491,7 @@ class RecordReader {
 
   bool complete() {
     for (const std::string_view key : kRequired) {
-      if (std::find(seen_.begin(), seen_.end(), key) == seen_.end()) {
+      if (!contains(seen_, key)) {
         return refuse("it has no \"" + std::string(key) +
                       "\", so it is no record of `sluice export`; new messages are sent with `sluice send`");
       }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "base/ranges.hpp"
 #include "base/text/hex.hpp"
 #include "base/text/json_check.hpp"
 #include "base/text/json_reader.hpp"
@@ -107,9 +108,8 @@ void UnsureLines::add(const UnsureLines& lines) {
 }
 
 std::string UnsureLines::moment_of(std::uint64_t line) const {
-  const auto found = std::find_if(by_moment_.begin(), by_moment_.end(),
-                                  [line](const auto& known) { return known.second.contains(line); });
-  return found == by_moment_.end() ? std::string() : found->first;
+  const auto* const found = find_where(by_moment_, [line](const auto& known) { return known.second.contains(line); });
+  return found == nullptr ? std::string() : found->first;
 }
 
 std::size_t UnsureLines::count() const {
@@ -387,9 +387,8 @@ bool BatchCommitter::refuse(const Refusal& refusal) {
     listener_.passed_over(refusal);
     return true;
   }
-  const auto same = std::find_if(reasons_.begin(), reasons_.end(),
-                                 [&refusal](const auto& reason) { return reason.first == refusal.why; });
-  auto& lines = same != reasons_.end() ? same->second : reasons_.emplace_back(refusal.why, LineRanges{}).second;
+  auto* const same = find_where(reasons_, [&refusal](const auto& reason) { return reason.first == refusal.why; });
+  auto& lines = same != nullptr ? same->second : reasons_.emplace_back(refusal.why, LineRanges{}).second;
   lines.add(refusal.line);
   return false;
 }

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/ranges.hpp"
+
 namespace sluice::plugin {
 namespace {
 
@@ -223,9 +225,9 @@ bool ElfFile::stripped() const {
 std::vector<ElfSymbol> ElfFile::functions() const {
   std::vector<ElfSymbol> functions;
   const std::uint32_t wanted = stripped() ? SHT_DYNSYM : SHT_SYMTAB;
-  const auto table = std::find_if(sections_.begin(), sections_.end(),
-                                  [wanted](const Elf64_Shdr& section) { return section.sh_type == wanted; });
-  if (table == sections_.end() || table->sh_link >= sections_.size()) {
+  const auto* const table =
+      find_where(sections_, [wanted](const Elf64_Shdr& section) { return section.sh_type == wanted; });
+  if (table == nullptr || table->sh_link >= sections_.size()) {
     return functions;
   }
   const Elf64_Shdr& strings = sections_[table->sh_link];
@@ -253,9 +255,9 @@ std::vector<ElfNote> ElfFile::notes() const {
 }
 
 void ElfFile::read_dynamic() {
-  const auto found = std::find_if(segments_.begin(), segments_.end(),
-                                  [](const Elf64_Phdr& segment) { return segment.p_type == PT_DYNAMIC; });
-  if (found == segments_.end()) {
+  const auto is_dynamic = [](const Elf64_Phdr& segment) { return segment.p_type == PT_DYNAMIC; };
+  const auto* const found = find_where(segments_, is_dynamic);
+  if (found == nullptr) {
     return;
   }
   dynamic_ = array<Elf64_Dyn>(found->p_offset, found->p_filesz / sizeof(Elf64_Dyn)).value_or(std::vector<Elf64_Dyn>());
@@ -266,9 +268,8 @@ void ElfFile::read_dynamic() {
 }
 
 std::uint64_t ElfFile::dynamic(std::int64_t tag) const {
-  const auto found =
-      std::find_if(dynamic_.begin(), dynamic_.end(), [tag](const Elf64_Dyn& one) { return one.d_tag == tag; });
-  return found == dynamic_.end() ? 0 : found->d_un.d_val;
+  const auto* const found = find_where(dynamic_, [tag](const Elf64_Dyn& one) { return one.d_tag == tag; });
+  return found == nullptr ? 0 : found->d_un.d_val;
 }
 
 std::optional<std::string> ElfFile::string_at(std::uint64_t offset) const {
@@ -380,9 +381,7 @@ bool ElfFile::relocated_in_place(std::uint64_t address) const {
 }
 
 const ElfSymbol* ElfFile::find_exported(std::string_view name) const {
-  const auto found =
-      std::find_if(exported_.begin(), exported_.end(), [name](const ElfSymbol& symbol) { return symbol.name == name; });
-  return found == exported_.end() ? nullptr : &*found;
+  return find_where(exported_, [name](const ElfSymbol& symbol) { return symbol.name == name; });
 }
 
 std::optional<std::string> ElfFile::bytes_at(std::uint64_t address, std::uint64_t size) const {

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "sluice/options.hpp"
@@ -10,10 +11,8 @@ namespace {
 std::string quoted(const std::string& text) { return "\"" + text + "\""; }
 
 std::string unknown_option(const sluice_handler& handler, const std::string& name) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < handler.option_count; ++i) {
-    names.emplace_back(handler.options[i]->name);
-  }
+  const auto names = mapped(std::span(handler.options, handler.option_count),
+                            [](const sluice_option* option) { return std::string(option->name); });
   const std::string text = "the handler " + quoted(handler.name) + " has no option " + quoted(name);
   if (const auto near = config::nearest(name, names)) {
     return text + "; did you mean " + quoted(*near) + "?";

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/ranges.hpp"
 #include "base/text/hex.hpp"
 #include "base/text/utf8.hpp"
 #include "host/plugin/plugin_registry.hpp"
@@ -329,9 +330,7 @@ Result<PluginFile> read_plugin_file(const std::string& path) {
   }
   file.needed = elf.needed();
   file.stripped = elf.stripped();
-  for (const ElfSymbol& symbol : elf.exported()) {
-    file.exported.push_back(symbol.name);
-  }
+  file.exported = mapped(elf.exported(), &ElfSymbol::name);
   const ElfSymbol* const symbol = elf.find_exported(SLUICE_PLUGIN_SYMBOL);
   if (symbol != nullptr) {
     file.symbol_size = symbol->size;

@@ -19,6 +19,7 @@
 #include "base/descriptor.hpp"
 #include "base/guard.hpp"
 #include "base/mutex.hpp"
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "config/files.hpp"
 #include "dynamo/signing/digest.hpp"
@@ -373,9 +374,9 @@ LibraryResult load_library(const std::string& file, std::size_t generation) {
 }
 
 const sluice_handler* find_handler(const sluice_plugin& plugin, const std::string& name) {
-  const auto* const end = plugin.handlers + plugin.handler_count;
-  const auto* const found = std::find_if(plugin.handlers, end, [&name](const auto* one) { return one->name == name; });
-  return found == end ? nullptr : *found;
+  const auto handlers = handlers_in(plugin);
+  const auto* const found = find_where(handlers, [&name](const auto* one) { return one->name == name; });
+  return found == nullptr ? nullptr : *found;
 }
 
 void PluginRegistry::scan(const std::vector<std::string>& folders) {
@@ -465,9 +466,9 @@ bool PluginRegistry::is_needed(const std::string& file) {
   }
   const sluice_plugin& plugin = read->declared()->table();
   bool needed = false;
-  for (std::size_t i = 0; i < plugin.handler_count; ++i) {
-    needed = needed || needed_.contains(plugin.handlers[i]->name);
-    told_.insert(plugin.handlers[i]->name);
+  for (const sluice_handler* const handler : handlers_in(plugin)) {
+    needed = needed || needed_.contains(handler->name);
+    told_.insert(handler->name);
   }
   return needed;
 }
@@ -535,13 +536,12 @@ void PluginRegistry::take(LoadedPlugin plugin) {
                   [&](const LoadedPlugin& other) { return other.plugin == plugin.plugin; })) {
     return;
   }
-  const auto before = std::find_if(plugins_.begin(), plugins_.end(),
-                                   [&](const LoadedPlugin& other) { return other.file == plugin.file; });
-  if (before == plugins_.end()) {
-    plugins_.push_back(std::move(plugin));
-  } else {
+  const auto is_before = [&](const LoadedPlugin& other) { return other.file == plugin.file; };
+  if (LoadedPlugin* const before = find_where(plugins_, is_before)) {
     std::swap(*before, plugin);
     replaced_.push_back(std::move(plugin));
+  } else {
+    plugins_.push_back(std::move(plugin));
   }
 }
 
@@ -554,21 +554,13 @@ void PluginRegistry::reject(const std::string& file, const std::string& why) {
 }
 
 const LoadedPlugin* PluginRegistry::loaded_from(const std::string& file) const {
-  const auto found = std::find_if(plugins_.begin(), plugins_.end(),
-                                  [&file](const LoadedPlugin& loaded) { return loaded.file == file; });
-  return found == plugins_.end() ? nullptr : &*found;
+  return find_where(plugins_, [&file](const LoadedPlugin& loaded) { return loaded.file == file; });
 }
 
 const LoadedPlugin* PluginRegistry::owner_of(const sluice_handler* handler) const {
-  for (const auto* const some : {&plugins_, &replaced_}) {
-    for (const LoadedPlugin& loaded : *some) {
-      const auto* const end = loaded.plugin->handlers + loaded.plugin->handler_count;
-      if (std::find(loaded.plugin->handlers, end, handler) != end) {
-        return &loaded;
-      }
-    }
-  }
-  return nullptr;
+  const auto offers = [handler](const LoadedPlugin& loaded) { return contains(handlers_in(*loaded.plugin), handler); };
+  const LoadedPlugin* const current = find_where(plugins_, offers);
+  return current != nullptr ? current : find_where(replaced_, offers);
 }
 
 Result<const sluice_handler*> PluginRegistry::handler(const std::string& name) const {
@@ -657,8 +649,8 @@ Error PluginRegistry::no_such_handler(const std::string& name) const {
 std::vector<std::string> PluginRegistry::handler_names() const {
   std::vector<std::string> names(told_.begin(), told_.end());
   for (const LoadedPlugin& loaded : plugins_) {
-    for (std::size_t i = 0; i < loaded.plugin->handler_count; ++i) {
-      names.emplace_back(loaded.plugin->handlers[i]->name);
+    for (const sluice_handler* const handler : handlers_in(*loaded.plugin)) {
+      names.emplace_back(handler->name);
     }
   }
   std::sort(names.begin(), names.end());

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <set>
+#include <span>
 
 #include "base/descriptor.hpp"
 #include "base/error.hpp"
@@ -62,6 +63,9 @@ struct LibraryResult {
 /// `generation`: how many files of this name this process has loaded before, which all stay loaded.
 LibraryResult load_library(const std::string& file, std::size_t generation = 0);
 
+inline std::span<const sluice_handler* const> handlers_in(const sluice_plugin& plugin) {
+  return {plugin.handlers, plugin.handler_count};
+}
 /// The handler of that name; null: the plugin has none.
 const sluice_handler* find_handler(const sluice_plugin& plugin, const std::string& name);
 

@@ -1,12 +1,14 @@
 #include "host/queue/content_edit.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/ranges.hpp"
 #include "base/text/json_check.hpp"
 #include "base/text/json_reader.hpp"
 #include "base/text/json_string.hpp"
@@ -219,30 +221,27 @@ Result<void> edit_priority(Message& message, const ContentEdit& edit) {
   return {};
 }
 
+/// What can be edited, by how its path begins.
+struct Part {
+  std::string_view name;
+  Result<void> (*edit)(Message& message, const ContentEdit& edit);
+  bool has_parts = false;
+};
+constexpr std::array<Part, 5> kParts{{{"data", edit_body, true},
+                                      {"attributes", edit_attribute, true},
+                                      {"content_type", edit_content_type},
+                                      {"group", edit_group},
+                                      {"priority", edit_priority}}};
+
 Result<void> apply_edit(Message& message, const ContentEdit& edit) {
   const auto* field = edit.path.empty() ? nullptr : std::get_if<std::string>(&edit.path.front());
   const std::string name = field == nullptr ? "" : *field;
-  if (name == "data") {
-    return edit_body(message, edit);
+  const Part* const part = find_where(kParts, [&name](const Part& one) { return one.name == name; });
+  if (part == nullptr) {
+    return refusal(name.empty() ? "(no path)" : name,
+                   "a path begins with data, attributes, content_type, group or priority; nothing else can be edited");
   }
-  if (name == "attributes") {
-    return edit_attribute(message, edit);
-  }
-  const bool whole = name == "content_type" || name == "group" || name == "priority";
-  if (whole && edit.path.size() != 1) {
-    return refusal(name, "it has nothing inside");
-  }
-  if (name == "content_type") {
-    return edit_content_type(message, edit);
-  }
-  if (name == "group") {
-    return edit_group(message, edit);
-  }
-  if (name == "priority") {
-    return edit_priority(message, edit);
-  }
-  return refusal(name.empty() ? "(no path)" : name,
-                 "a path begins with data, attributes, content_type, group or priority; nothing else can be edited");
+  return part->has_parts || edit.path.size() == 1 ? part->edit(message, edit) : refusal(name, "it has nothing inside");
 }
 
 }  // namespace

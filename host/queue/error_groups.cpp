@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/fnv1a.hpp"
+#include "base/ranges.hpp"
 #include "base/text/hex.hpp"
 #include "base/text/utf8.hpp"
 
@@ -140,7 +141,7 @@ std::size_t path_bytes(std::string_view text) {
 
 bool is_time_unit(std::string_view letters) {
   constexpr std::array<std::string_view, 8> kUnits{"d", "h", "m", "s", "ms", "us", "ns", "min"};
-  return std::find(kUnits.begin(), kUnits.end(), letters) != kUnits.end();
+  return contains(kUnits, letters);
 }
 
 /// What a word of letters and digits is folded to.
@@ -342,11 +343,7 @@ void ErrorGroups::add(const std::string& id, const Failure& failure) {
 }
 
 std::vector<ErrorGroup> ErrorGroups::finish(std::size_t limit, std::uint64_t& unlisted) && {
-  std::vector<ErrorGroup> sorted;
-  sorted.reserve(groups_.size());
-  for (auto& [pattern, group] : groups_) {
-    sorted.push_back(std::move(group));
-  }
+  auto sorted = mapped(groups_, [](auto& one) { return std::move(one.second); });
   std::sort(sorted.begin(), sorted.end(), [](const ErrorGroup& a, const ErrorGroup& b) {
     return std::tie(b.count, b.last_failed_at, a.pattern) < std::tie(a.count, a.last_failed_at, b.pattern);
   });

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/ranges.hpp"
+
 namespace sluice::queue {
 
 SendResult left_behind(std::string id) {
@@ -31,9 +33,7 @@ std::vector<SendResult> Sender::send_in_order(std::span<const NewMessage> messag
   std::set<std::string_view> stopped;
   for (std::vector<std::size_t>& places : rounds_of(messages)) {
     std::erase_if(places, [&](std::size_t place) { return stopped.contains(messages[place].group); });
-    std::vector<NewMessage> round;
-    std::transform(places.begin(), places.end(), std::back_inserter(round),
-                   [&](std::size_t place) { return messages[place]; });
+    const auto round = mapped(places, [&](std::size_t place) { return messages[place]; });
     auto sent = round.empty() ? std::vector<SendResult>() : send(round, deadline);
     for (std::size_t k = 0; k < sent.size(); ++k) {
       const std::string& group = messages[places[k]].group;

@@ -6,14 +6,14 @@
 #include <system_error>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "base/signal_block.hpp"
 #include "host/queue/wake/datagram.hpp"
 
 namespace sluice::queue::wake {
 
 bool RingPlan::listens(const Announcement& announcement, std::string_view queue, WallTime wall) const {
-  return fresh(announcement, wall) && !own_.contains(announcement.host) &&
-         std::find(announcement.queues.begin(), announcement.queues.end(), queue) != announcement.queues.end();
+  return fresh(announcement, wall) && !own_.contains(announcement.host) && contains(announcement.queues, queue);
 }
 
 bool RingPlan::rang(std::string_view queue, SteadyTime now, WallTime wall) {
