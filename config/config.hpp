@@ -30,7 +30,6 @@ struct CostConfig {
   std::uint32_t top = 20;            ///< so many of its values are told one by one
 };
 
-/// Where a host's log lines and traces go beside standard error. Included by config.hpp alone.
 enum class LogLevel { trace, debug, info, warn, error };
 /// What stands on standard error; `datadog` is JSON with the names that Datadog's agent looks for.
 enum class LogFormat { text, json, datadog };

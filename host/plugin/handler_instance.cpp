@@ -576,16 +576,14 @@ class TableInstance final : public HandlerInstance {
 }  // namespace
 
 void Attempt::request_stop(SteadyTime end) {
-  {
-    // Under the lock, so that a waiter cannot miss it between its look and its sleep.
-    const MutexLock lock(mutex_);
-    end_.store(std::min(end_.load(), end.time_since_epoch().count()));
-    stop_.store(true);
-    for (AttemptWatcher* watcher = watchers_; watcher != nullptr; watcher = watcher->next_) {
-      watcher->stop_requested(drain_end(), lost_.load());
-    }
-    wake();
+  // Under the lock, so that a waiter cannot miss it between its look and its sleep.
+  const MutexLock lock(mutex_);
+  end_.store(std::min(end_.load(), end.time_since_epoch().count()));
+  stop_.store(true);
+  for (AttemptWatcher* watcher = watchers_; watcher != nullptr; watcher = watcher->next_) {
+    watcher->stop_requested(drain_end(), lost_.load());
   }
+  wake();
 }
 
 void Attempt::watch(AttemptWatcher& watcher) {
@@ -630,18 +628,16 @@ bool Attempt::wait_for_stop(Duration timeout) {
 }
 
 bool Attempt::extend(Duration duration) {
-  {
-    const MutexLock lock(mutex_);
-    if (lost_.load()) {
-      return false;
-    }
-    const SteadyTime deadline = queue::until(clock_.steady_now(), std::max(duration, Duration::zero()));
-    deadline_.store(deadline.time_since_epoch().count());
-    for (AttemptWatcher* watcher = watchers_; watcher != nullptr; watcher = watcher->next_) {
-      watcher->extended(duration);
-    }
-    wake();
+  const MutexLock lock(mutex_);
+  if (lost_.load()) {
+    return false;
   }
+  const SteadyTime deadline = queue::until(clock_.steady_now(), std::max(duration, Duration::zero()));
+  deadline_.store(deadline.time_since_epoch().count());
+  for (AttemptWatcher* watcher = watchers_; watcher != nullptr; watcher = watcher->next_) {
+    watcher->extended(duration);
+  }
+  wake();
   return true;
 }
 

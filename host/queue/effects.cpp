@@ -1,6 +1,7 @@
 #include "host/queue/effects.hpp"
 
 #include <array>
+#include <boost/algorithm/string/trim_all.hpp>
 #include <set>
 #include <utility>
 
@@ -48,18 +49,7 @@ bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /// With one space for each run of white space.
 std::string on_one_line(std::string_view text) {
-  std::string line;
-  for (const char c : text) {
-    if (!is_space(c)) {
-      line += c;
-    } else if (!line.empty() && line.back() != ' ') {
-      line += ' ';
-    }
-  }
-  if (!line.empty() && line.back() == ' ') {
-    line.pop_back();
-  }
-  return line;
+  return boost::algorithm::trim_fill_copy_if(std::string(text), " ", is_space);
 }
 
 }  // namespace
