@@ -174,8 +174,7 @@ void read_tracing(Section tracing, HostConfig& config) {
   tracing.read("attributes", read.attributes);
   tracing.read("headers", read.headers);
   check_headers(tracing, read);
-  tracing.read("ca", read.ca, path_complaint);
-  read.ca = resolve_path(read.ca, config.file);
+  tracing.read_path("ca", read.ca);
   if (endpoint != nullptr && !read.endpoint.empty()) {
     const bool has_path =
         with_scheme(read.endpoint).find('/', with_scheme(read.endpoint).find("://") + 3) != std::string::npos;
@@ -243,13 +242,12 @@ Handlers read_handlers(Section& log) {
       read.sound = false;
       const auto meant = text == nullptr ? std::nullopt : nearest(*text, kHandlers);
       log.error(value.place,
-                log.naming("handler") +
-                    "must be one, or a list, of \"text\", \"json\", \"rollbar\", \"sentry\" and "
-                    "\"datadog\"; " +
+                "'handler' in [log] must be one, or a list, of \"text\", \"json\", \"rollbar\", \"sentry\" and "
+                "\"datadog\"; " +
                     (text == nullptr ? std::string("it has ") + kind_of(value) : "it has \"" + abridged(*text) + "\"") +
                     (meant ? ": did you mean \"" + *meant + "\"?" : ""));
     } else if (twice) {
-      log.error(value.place, log.naming("handler") + "has \"" + *text + "\" twice");
+      log.error(value.place, "'handler' in [log] has \"" + *text + "\" twice");
     } else {
       read.words.push_back(*text);
     }
@@ -375,7 +373,7 @@ void read_host(Section host, HostConfig& config) {
   config.names_plugin_dirs = host.find("plugin_dirs") != nullptr;
   host.read("plugin_dirs", config.plugin_dirs, path_complaint);
   host.read("drain_timeout", config.drain_timeout, {Duration::zero(), hours(24)});
-  host.read("state_dir", config.state_dir, path_complaint);
+  host.read_path("state_dir", config.state_dir);
 }
 
 /// The file, and the place that names it, of each SQLite store so far.
@@ -401,9 +399,8 @@ void read_store(Section section, const Member& member, HostConfig& config, Store
   } else if (store.kind == StoreKind::sqlite) {
     section.refuse({"region", "endpoint"}, "goes with kind = \"dynamodb\" only; leave it out");
     const Member* path = section.require("path", "give the file that it lies in");
-    section.read("path", store.path, path_complaint);
+    section.read_path("path", store.path);
     if (path != nullptr) {
-      store.path = resolve_path(store.path, config.file);
       check_file(section, store.path, files);
     }
   } else {
@@ -417,8 +414,7 @@ void read_store(Section section, const Member& member, HostConfig& config, Store
 void read_default_store(Section root, HostConfig& config) {
   Section store = root.section("store");
   store.read("kind", config.store.kind);
-  store.read("path", config.store.path, path_complaint);
-  config.store.path = resolve_path(config.store.path, config.file);
+  store.read_path("path", config.store.path);
   Section dynamodb = root.section("dynamodb");
   dynamodb.read("region", config.store.region, region_complaint);
   dynamodb.read("endpoint", config.store.endpoint, endpoint_complaint);
@@ -555,7 +551,6 @@ void resolve_paths(HostConfig& config) {
   for (std::string& folder : config.plugin_dirs) {
     folder = resolve_path(folder, config.file);
   }
-  config.state_dir = resolve_path(config.state_dir, config.file);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/ranges.hpp"
-#include "config/files.hpp"
 #include "config/reader.hpp"
 #include "config/syntax.hpp"
 
@@ -76,26 +75,23 @@ void read_columns(Section columns, OutboxColumns& names) {
   columns.read("failed_at", names.failed_at, optional_identifier_complaint);
 }
 
-void read_tls(Section section, const std::string& file, OutboxConfig& outbox) {
+void read_tls(Section section, OutboxConfig& outbox) {
   if (!section.present()) {
     return;
   }
   OutboxTls tls;
   section.read("verify", tls.verify);
-  section.read("ca", tls.ca, path_complaint);
+  section.read_path("ca", tls.ca);
   section.read("server_name", tls.server_name, server_complaint);
-  section.read("certificate", tls.certificate, path_complaint);
-  section.read("key", tls.key, path_complaint);
+  section.read_path("certificate", tls.certificate);
+  section.read_path("key", tls.key);
   if (tls.certificate.empty() != tls.key.empty()) {
     section.error_here(" has one of 'certificate' and 'key'; give both, or neither");
-  }
-  for (std::string* path : {&tls.ca, &tls.certificate, &tls.key}) {
-    *path = resolve_path(*path, file);
   }
   outbox.tls = std::move(tls);
 }
 
-void read_ssh(Section section, const std::string& file, OutboxConfig& outbox) {
+void read_ssh(Section section, OutboxConfig& outbox) {
   if (!section.present()) {
     return;
   }
@@ -103,13 +99,11 @@ void read_ssh(Section section, const std::string& file, OutboxConfig& outbox) {
   section.require("host", "name the SSH server", ssh.host, server_complaint);
   section.read("port", ssh.port, 1, 65535);
   section.read("user", ssh.user, line_complaint);
-  section.require("private_key", "give the file of the key", ssh.private_key, path_complaint);
-  section.read("known_hosts", ssh.known_hosts, path_complaint);
+  section.require("private_key", "give the file of the key");
+  section.read_path("private_key", ssh.private_key);
+  section.read_path("known_hosts", ssh.known_hosts);
   section.read("host_key_algorithms", ssh.host_key_algorithms, line_complaint);
   section.read("check_host_key", ssh.check_host_key);
-  for (std::string* path : {&ssh.private_key, &ssh.known_hosts}) {
-    *path = resolve_path(*path, file);
-  }
   if (outbox.tls && outbox.kind == OutboxKind::postgres) {
     section.error_here(
         " cannot stand beside its 'tls': libpq encrypts nothing on the private socket of "
@@ -118,7 +112,7 @@ void read_ssh(Section section, const std::string& file, OutboxConfig& outbox) {
   outbox.ssh = std::move(ssh);
 }
 
-void read_sql(Section& section, const std::string& file, OutboxConfig& outbox) {
+void read_sql(Section& section, OutboxConfig& outbox) {
   section.refuse({"region", "endpoint"}, "goes with kind = \"dynamodb\" only; leave it out");
   read_url(section, outbox);
   section.read("username", outbox.username, line_complaint);
@@ -129,8 +123,8 @@ void read_sql(Section& section, const std::string& file, OutboxConfig& outbox) {
     section.error_at_value("table", "is longer than " + std::to_string(kMaxWithSideTable) +
                                         " bytes, and coordination = \"table\" adds '_sluice' to it; use \"locks\"");
   }
-  read_tls(section.section("tls"), file, outbox);
-  read_ssh(section.section("ssh"), file, outbox);
+  read_tls(section.section("tls"), outbox);
+  read_ssh(section.section("ssh"), outbox);
 }
 
 void read_dynamodb(Section& section, OutboxConfig& outbox) {
@@ -175,7 +169,7 @@ void read_outbox(Section section, const Member& member, HostConfig& config) {
   } else if (outbox.kind == OutboxKind::dynamodb) {
     read_dynamodb(section, outbox);
   } else {
-    read_sql(section, config.file, outbox);
+    read_sql(section, outbox);
   }
   config.outboxes.emplace(member.key, std::move(outbox));
 }

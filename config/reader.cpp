@@ -10,6 +10,7 @@
 #include "base/text/number.hpp"
 #include "base/text/visible.hpp"
 #include "base/timestamp.hpp"
+#include "config/files.hpp"
 #include "config/syntax.hpp"
 
 namespace sluice::config {
@@ -363,6 +364,11 @@ void Section::read(const std::string& key, std::map<std::string, std::string>& t
       target.insert_or_assign(entry.key, *text);
     }
   }
+}
+
+void Section::read_path(const std::string& key, std::string& target) {
+  read(key, target, path_complaint);
+  target = resolve_path(target, reader_->file_);
 }
 
 void Section::read_url(const std::string& key, std::string& target, Complaint complaint) {

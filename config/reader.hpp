@@ -86,6 +86,8 @@ class Section {
   void read_secret(const std::string& key, std::string& target, Complaint complaint) {
     read(key, target, complaint, false);
   }
+  /// A path, which is seen from the folder of the file: what is there without the key, too.
+  void read_path(const std::string& key, std::string& target);
   /// An address. One that names a user is no good here, and as it may name his password too, no error shows it.
   void read_url(const std::string& key, std::string& target, Complaint complaint);
   /// A word of a setting. True when the key is there and good.
@@ -107,8 +109,6 @@ class Section {
   /// Its members, be they known or not; none when it is absent.
   const Table& members() const;
 
-  /// "'key' in [section] ": how an error about a key of this table begins.
-  std::string naming(const std::string& key) const;
   /// An error about a key that is there: "'key' in [section] " and the text, at the place of its value.
   void error_at_value(const std::string& key, const std::string& text);
   /// The same at the place of each of the keys that is there.
@@ -123,6 +123,8 @@ class Section {
   friend class Reader;
   Section(Reader& reader, KnownTable& known) : reader_(&reader), known_(&known) {}
 
+  /// "'key' in [section] ": how an error about a key of this table begins.
+  std::string naming(const std::string& key) const;
   /// Nothing where the key is absent or has its error already.
   const Value* find_sound(const std::string& key);
   /// The same where it is of this type; of another one it is an error.

@@ -52,7 +52,11 @@ Result<void> Exporter::list(Deadline deadline) {
   for (const queue::StoredMessage& record : page_) {
     bytes += payload_bytes(record);
   }
-  adapt(bytes);
+  if (bytes > kHeavyPageBytes) {
+    page_size_ = std::max<std::size_t>(1, page_size_ / 4);
+  } else if (bytes < kLightPageBytes) {
+    page_size_ = std::min(kLargestPage, page_size_ * 2);
+  }
   return {};
 }
 
@@ -65,14 +69,6 @@ void Exporter::append(std::string& out) {
       append_record_line(out, record);
       ++exported_;
     }
-  }
-}
-
-void Exporter::adapt(std::size_t bytes) {
-  if (bytes > kHeavyPageBytes) {
-    page_size_ = std::max<std::size_t>(1, page_size_ / 4);
-  } else if (bytes < kLightPageBytes) {
-    page_size_ = std::min(kLargestPage, page_size_ * 2);
   }
 }
 

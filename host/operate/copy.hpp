@@ -45,7 +45,6 @@ class Exporter {
  private:
   Result<void> list(Deadline deadline);
   void append(std::string& out);
-  void adapt(std::size_t bytes);
   bool enough() const { return options_.limit != 0 && exported_ >= options_.limit; }
 
   queue::Operator& queue_;
