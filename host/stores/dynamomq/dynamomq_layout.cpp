@@ -9,16 +9,10 @@
 namespace sluice::queue::dynamomq {
 namespace {
 
-constexpr table::LayoutNames kLayoutNames{.record = kRecordNames,
-                                          .nonce = attribute::kNonce,
-                                          .unique_token = attribute::kUniqueToken,
-                                          .lone = kLoneNames,
-                                          .life_bytes = kClaimBytes};
-
 class DynamoMqLayout final : public table::RecordLayout {
  public:
   DynamoMqLayout(table::StoreParts parts, table::QueueTable place)
-      : RecordLayout(parts, std::move(place), kLayoutNames, {}) {}
+      : RecordLayout(parts, std::move(place), kNames, {}) {}
 
   dynamo::Result<table::FoundRecords> find(const std::set<std::string>& ids, Deadline deadline) const override {
     SLUICE_TRY(records, read_records(parts(), place(), {ids.begin(), ids.end()}, deadline));
@@ -49,7 +43,7 @@ class DynamoMqLayout final : public table::RecordLayout {
     if (!token.empty()) {
       item->insert_or_assign(std::string(attribute::kUniqueToken), token);
     }
-    return std::vector<dynamo::TransactAction>{table::put_message(place().table, *item, kLoneNames)};
+    return std::vector<dynamo::TransactAction>{table::put_message(place().table, *item, kNames)};
   }
 };
 

@@ -46,7 +46,7 @@ void add_listed(ListPage& page, std::size_t& bytes, const dynamo::Item& item, co
 // Where a list goes on after that message, as opaque text: the item of its key in the index or, of a consistent list,
 // in the table, in hexadecimal. The half is the list's.
 std::string encode_cursor(const dynamo::Item& last, const ListRequest& request) {
-  dynamo::Item key = kLoneNames.key(dynamo::text_of(last, attribute::kId));
+  dynamo::Item key = kNames.key(dynamo::text_of(last, attribute::kId));
   if (!request.consistent) {
     key.emplace(attribute::kSentAt, dynamo::text_of(last, attribute::kSentAt));
   }

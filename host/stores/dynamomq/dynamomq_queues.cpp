@@ -30,7 +30,7 @@ constexpr std::size_t kMostOutdated = 20;
 
 std::string bell_attribute(const std::string& host) { return std::string(kBell) + host; }
 
-dynamo::Item bell_item_key() { return kLoneNames.key(std::string(table::kNoticePrefix) + "bells"); }
+dynamo::Item bell_item_key() { return kNames.key(std::string(table::kNoticePrefix) + "bells"); }
 
 /// Puts a host's announcement in, in the place of the one before, and takes away what `outdated` hosts have left. The
 /// whole item comes back.
@@ -90,7 +90,7 @@ class DynamoMqQueues final : public table::TableQueues {
   DynamoMqQueues(const DynamoMqOptions& options, dynamo::Client& client, const Clock& clock, Random& random)
       : TableQueues({.host = options.host,
                      .locate = [options](const std::string& queue) { return locate(options, queue); },
-                     .names = kLoneNames,
+                     .names = kNames,
                      .bells = {.read = read_bells,
                                .bell = [](const table::QueueTable& place,
                                           Half half) { return wake::bell_name(place.table, half); }},

@@ -366,8 +366,7 @@ class CompletionWriter {
         half_(half),
         state_(state),
         place_(place),
-        writer_(parts, place, {attribute::kNonce, [](const dynamo::Item& item) { return version_of(item).number; }},
-                state.doubts, state.transactions) {}
+        writer_(parts, place, kNames, version_of, state.doubts, state.transactions) {}
 
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) {
     const WallTime now = parts_.clock.wall_now();

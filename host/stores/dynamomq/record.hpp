@@ -96,10 +96,6 @@ bool is_storable_id(std::string_view id);
 /// What is wrong with one that cannot.
 std::string unstorable_id();
 
-/// Room that a claim needs beyond what was sent: two timestamps in place of empty strings, a longer version and count,
-/// and the mark of a suspect.
-inline constexpr std::size_t kClaimBytes = 2 * 30 + 2 * 20 + 17;
-
 /// What the record says of its message with yes or no.
 Marks marks_of(const dynamo::Item& item);
 

@@ -55,7 +55,7 @@ Result<dynamo::Item> item_of(const table::StoreParts& parts, const StoredMessage
 table::RecordWrite update_of(std::string_view table, table::Expected expected, const WriteMark& mark,
                              table::RecordChange change, bool returning) {
   table::RecordWrite write{.table = table, .expected = std::move(expected), .returning = returning};
-  write.names = &kRecordNames;
+  write.names = &kNames;
   auto& set = write.change.set;
   set.reserve(change.set.size() + 3);
   set.emplace_back(attribute::kVersion, AttributeValue::number(write.expected.version.next()));
@@ -69,7 +69,7 @@ table::RecordWrite update_of(std::string_view table, table::Expected expected, c
 table::RecordWrite removal_of(std::string_view table, table::Expected expected) {
   table::RecordWrite write{.kind = table::RecordWrite::Kind::remove, .table = table, .expected = std::move(expected)};
   write.returning = true;
-  write.names = &kRecordNames;
+  write.names = &kNames;
   return write;
 }
 
@@ -125,7 +125,7 @@ dynamo::Result<Records> read_records(const table::StoreParts& parts, const table
                                      const std::vector<std::string>& ids, Deadline deadline) {
   std::vector<dynamo::Item> keys;
   std::transform(ids.begin(), ids.end(), std::back_inserter(keys),
-                 [](const std::string& id) { return kLoneNames.key(id); });
+                 [](const std::string& id) { return kNames.key(id); });
   SLUICE_TRY(items, table::read_items(parts.client, place.table, keys, deadline));
   Records records;
   for (dynamo::Item& item : *items) {
@@ -145,7 +145,7 @@ std::vector<table::StatementOutcome> put_new(const table::StoreParts& parts, con
                       .expected = {insert.id(), {}},
                       .whatever_it_is = insert.replace,
                       .item = insert.item,
-                      .names = &kRecordNames});
+                      .names = &kNames});
   }
   auto outcomes = parts.runner.run(std::move(writes), table::Repetition::until_known, deadline);
   std::vector<std::string> doubtful;

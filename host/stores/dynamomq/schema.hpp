@@ -1,9 +1,11 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <string_view>
 
+#include "base/clock.hpp"
 #include "host/stores/table/metadata_items.hpp"
-#include "host/stores/table/statements.hpp"
 
 /// Names and limits of a DynamoMQ v0.11.0 table, and of what this host adds to its items.
 namespace sluice::queue::dynamomq {
@@ -43,13 +45,18 @@ inline constexpr std::string_view kLoneExpires = "sluice_key_expires";
 /// What is hidden until a time is due just after it.
 inline constexpr Duration kInstant = std::chrono::nanoseconds(1);
 
-/// How this layout's writes name what they are about.
-inline constexpr table::RecordNames kRecordNames{.hash = attribute::kId,
-                                                 .version = attribute::kVersion,
-                                                 .half = attribute::kQueueType,
-                                                 .sent_at = attribute::kSentAt,
-                                                 .hidden_until = attribute::kInvisibleUntilAt};
-/// How items that are no messages are keyed.
-inline constexpr table::LoneNames kLoneNames{.hash = attribute::kId, .expires = attribute::kLoneExpires};
+/// Room that a claim needs beyond what was sent: two timestamps in place of empty strings, a longer version and count,
+/// and the mark of a suspect.
+inline constexpr std::size_t kClaimBytes = 2 * 30 + 2 * 20 + 17;
+
+inline constexpr table::LayoutNames kNames{.hash = attribute::kId,
+                                           .expires = attribute::kLoneExpires,
+                                           .version = attribute::kVersion,
+                                           .nonce = attribute::kNonce,
+                                           .unique_token = attribute::kUniqueToken,
+                                           .half = attribute::kQueueType,
+                                           .sent_at = attribute::kSentAt,
+                                           .hidden_until = attribute::kInvisibleUntilAt,
+                                           .life_bytes = kClaimBytes};
 
 }  // namespace sluice::queue::dynamomq

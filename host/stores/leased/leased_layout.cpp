@@ -25,16 +25,10 @@ std::vector<Place> strange_places(const std::string& queue, const std::string& i
           {partition_of(queue, Half::dlq, keys->second), keys->first}};
 }
 
-constexpr table::LayoutNames kLayoutNames{.record = kRecordNames,
-                                          .nonce = attribute::kNonce,
-                                          .unique_token = attribute::kUniqueToken,
-                                          .lone = kLoneNames,
-                                          .life_bytes = kLifeBytes};
-
 class LeasedLayout final : public table::RecordLayout {
  public:
   explicit LeasedLayout(LeasedQueue& queue)
-      : RecordLayout(queue.parts, queue.place, kLayoutNames, queue.place.queue), queue_(queue) {}
+      : RecordLayout(queue.parts, queue.place, kNames, queue.place.queue), queue_(queue) {}
 
   dynamo::Result<table::FoundRecords> find(const std::set<std::string>& ids, Deadline deadline) const override {
     return find_records(parts().client, place(), ids, deadline);
@@ -66,7 +60,7 @@ class LeasedLayout final : public table::RecordLayout {
     if (!token.empty()) {
       item->insert_or_assign(std::string(attribute::kUniqueToken), unique_token(message, token));
     }
-    std::vector<TransactAction> actions{table::put_message(place().table, *item, kLoneNames)};
+    std::vector<TransactAction> actions{table::put_message(place().table, *item, kNames)};
     if (named) {
       actions.push_back(put_alias(place(), message.id, to, std::nullopt));
     }
@@ -188,7 +182,7 @@ class LeasedInserter final : public table::KeyedInserter {
     const Place place = Place::of(entry.draft.item);
     const bool replaces = entry.draft.replace && entry.before.there();
     const bool in_place = replaces && Place::of(entry.before.item) == place;
-    TransactAction put = table::put_message(table.table, entry.draft.item, kLoneNames);
+    TransactAction put = table::put_message(table.table, entry.draft.item, kNames);
     if (in_place) {
       const TransactAction as_read = remove_record(table, entry.before.item);
       put.condition = as_read.condition;

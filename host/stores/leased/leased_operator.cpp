@@ -573,7 +573,7 @@ class LeasedOperator final : public table::RecordOperator {
   dynamo::TransactWriteRequest move_request(const dynamo::Item& read, const dynamo::Item& moved) const {
     dynamo::TransactWriteRequest request{.actions = {}, .token = table::transaction_token(place(), queue_.random)};
     request.actions.push_back(remove_record(place(), read));
-    request.actions.push_back(table::put_message(place().table, moved, kLoneNames));
+    request.actions.push_back(table::put_message(place().table, moved, kNames));
     const std::string id = id_of(moved);
     if (const Place to = Place::of(moved); made_place(place().queue, id) == to) {  // its id says where it lies
       request.actions.push_back({.kind = dynamo::ItemWrite::Kind::remove,

@@ -67,7 +67,7 @@ class AllLeasedQueues final : public LeasedQueues {
   AllLeasedQueues(const LeasedOptions& options, dynamo::Client& client, const Clock& clock, Random& random)
       : LeasedQueues({.host = options.host,
                       .locate = [options](const std::string& queue) { return locate(options, queue); },
-                      .names = kLoneNames,
+                      .names = kNames,
                       .bells = {.read = read_bells, .bell = bell_of},
                       .warn = options.warn,
                       .ring = options.ring,

@@ -188,7 +188,7 @@ RecordWrite about(RecordWrite::Kind kind, std::string_view table, const Fenced& 
   RecordWrite write{.kind = kind,
                     .table = table,
                     .expected = {.id = fenced.place.partition, .version = fenced.version, .sort = fenced.place.sort}};
-  write.names = &kRecordNames;
+  write.names = &kNames;
   return write;
 }
 

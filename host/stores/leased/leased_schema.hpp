@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "host/stores/table/metadata_items.hpp"
-#include "host/stores/table/statements.hpp"
 
 /// Names and limits of a table of the leased layout. Names are short because they are billed; docs/run/tables.md has
 /// them all.
@@ -73,14 +72,8 @@ inline constexpr std::string_view kEnded = "e";
 inline constexpr std::string_view kFigures = "o";
 }  // namespace attribute
 
-/// How this layout's writes name what they are about.
-inline constexpr table::RecordNames kRecordNames{
-    .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kVersion};
-
 /// The sort key of items that are alone in their partition: aliases, notices, idempotency keys, marks.
 inline constexpr std::string_view kAlone = "-";
-inline constexpr table::LoneNames kLoneNames{
-    .hash = attribute::kPartition, .range = attribute::kSort, .alone = kAlone, .expires = attribute::kExpires};
 /// The partition of the hosts' heartbeats.
 inline constexpr std::string_view kHosts = "@hosts";
 /// The partition of the names of the table's queues, which are the sort keys.
@@ -97,5 +90,14 @@ inline constexpr std::uint32_t kDefaultShards = 8;
 
 /// Room that a message needs beyond what was sent, for all that its life may add: times, counts, marks, its id.
 inline constexpr std::size_t kLifeBytes = 160;
+
+inline constexpr table::LayoutNames kNames{.hash = attribute::kPartition,
+                                           .range = attribute::kSort,
+                                           .alone = kAlone,
+                                           .expires = attribute::kExpires,
+                                           .version = attribute::kVersion,
+                                           .nonce = attribute::kNonce,
+                                           .unique_token = attribute::kUniqueToken,
+                                           .life_bytes = kLifeBytes};
 
 }  // namespace sluice::queue::leased

@@ -30,7 +30,7 @@ table::RecordWrite insert_of(const table::QueueTable& table, const dynamo::Item&
       .kind = table::RecordWrite::Kind::insert, .table = table.table, .expected = {.id = place.partition}};
   write.expected.sort = place.sort;
   write.item = item;
-  write.names = &kRecordNames;
+  write.names = &kNames;
   return write;
 }
 

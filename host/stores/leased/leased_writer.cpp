@@ -22,12 +22,12 @@ TransactAction put(const std::string& table, dynamo::Item item) {
 }
 
 // Of an alias, what it leads to takes the place of a version; of what holds a group back, the message that does.
-constexpr table::RecordNames kAliasNames{
+constexpr table::LayoutNames kAliasNames{
     .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kTargetSort};
-constexpr table::RecordNames kHoldNames{
+constexpr table::LayoutNames kHoldNames{
     .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kOwnId};
 
-RecordWrite removal_of(const table::QueueTable& table, const Place& place, const table::RecordNames& names,
+RecordWrite removal_of(const table::QueueTable& table, const Place& place, const table::LayoutNames& names,
                        const std::string& version) {
   return {.kind = RecordWrite::Kind::remove,
           .table = table.table,

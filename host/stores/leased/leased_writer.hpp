@@ -38,8 +38,7 @@ class LeasedWriter {
         half_(half),
         strict_fence_(strict_fence),
         state_(queue.writer(half)),
-        writer_(parts_, place_, {attribute::kNonce, [](const dynamo::Item& item) { return version_of(item).number; }},
-                state_.doubts, state_.transactions) {}
+        writer_(parts_, place_, kNames, version_of, state_.doubts, state_.transactions) {}
 
   /// `outs` are the deliveries of an owner, in the order of the others. Empty: they were claimed by call, here or
   /// elsewhere; what is not remembered is looked for.

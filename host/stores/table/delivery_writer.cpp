@@ -177,9 +177,9 @@ void DeliveryWriter::look_into(std::span<DeliveryWrite> writes, const Rewrite& r
       continue;
     }
     const dynamo::Item* const record = find(*records, write->key_);
-    const std::string nonce = record == nullptr ? std::string() : dynamo::text_of(*record, reading_.nonce);
+    const std::string nonce = record == nullptr ? std::string() : dynamo::text_of(*record, names_.nonce);
     const auto found =
-        record == nullptr ? std::nullopt : std::optional(core::RecordTrace{nonce, reading_.version_of(*record)});
+        record == nullptr ? std::nullopt : std::optional(core::RecordTrace{nonce, version_of_(*record).number});
     if (doubtful(*write)) {
       settle(*write, found);
     }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "base/deadline.hpp"
@@ -23,18 +22,20 @@ namespace sluice::queue::table {
 /// that has no room for the reason of its failure is written without it. Made for one call. Not thread-safe.
 class DeliveryWriter {
  public:
-  /// How a layout's records tell their last write.
-  struct Reading {
-    std::string_view nonce;
-    std::int64_t (*version_of)(const dynamo::Item& record);
-  };
+  /// That of a record, as its layout spells it.
+  using VersionOf = VersionMark (*)(const dynamo::Item& record);
   using Receipts = std::span<const Receipt* const>;
   /// Makes the write about the n-th receipt, for a record of that version.
   using Rewrite = std::function<DeliveryWrite(std::size_t index, std::int64_t version, bool with_failure)>;
 
-  DeliveryWriter(StoreParts parts, const QueueTable& place, const Reading& reading, DoubtfulWrites& doubts,
-                 OpenTransactions& transactions)
-      : parts_(parts), place_(place), reading_(reading), doubts_(doubts), transactions_(transactions) {}
+  DeliveryWriter(StoreParts parts, const QueueTable& place, const LayoutNames& names, VersionOf version_of,
+                 DoubtfulWrites& doubts, OpenTransactions& transactions)
+      : parts_(parts),
+        place_(place),
+        names_(names),
+        version_of_(version_of),
+        doubts_(doubts),
+        transactions_(transactions) {}
 
   /// One write about each receipt, with what became of it. One that cannot be made as it was is made anew.
   std::vector<DeliveryWrite> commit(Receipts receipts, const Rewrite& write_of, Deadline deadline);
@@ -53,7 +54,8 @@ class DeliveryWriter {
 
   const StoreParts parts_;
   const QueueTable& place_;
-  const Reading reading_;
+  const LayoutNames& names_;
+  const VersionOf version_of_;
   DoubtfulWrites& doubts_;
   OpenTransactions& transactions_;
 };

@@ -146,7 +146,7 @@ std::vector<KeyedInserter::Lot> KeyedInserter::lots(Entries& entries) const {
 }
 
 void KeyedInserter::add_record(const Entry& entry, std::vector<dynamo::TransactAction>& actions) const {
-  actions.push_back(put_message(layout_.place().table, entry.draft.item, layout_.names().lone));
+  actions.push_back(put_message(layout_.place().table, entry.draft.item, layout_.names()));
 }
 
 void KeyedInserter::write(std::vector<Lot> lots, Deadline deadline) const {

@@ -36,7 +36,7 @@ void Mark::put_into(dynamo::Item& item) const {
   }
 }
 
-dynamo::TransactAction put_message(const std::string& table, const dynamo::Item& item, const LoneNames& names) {
+dynamo::TransactAction put_message(const std::string& table, const dynamo::Item& item, const LayoutNames& names) {
   dynamo::TransactAction action;
   action.table = table;
   action.item = item;

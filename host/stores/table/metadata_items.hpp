@@ -1,24 +1,36 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 #include "base/clock.hpp"
-#include "dynamo/attribute_value.hpp"
+#include "dynamo/item_reading.hpp"
 #include "dynamo/item_write.hpp"
 #include "host/queue/message.hpp"
 
-/// Items of a queue's table that are no messages: notices, idempotency keys, marks. Each is found by an id of its own.
+/// How a layout names what its items have; and the items that are no messages: notices, idempotency keys, marks. Each
+/// of those is found by an id of its own.
 namespace sluice::queue::table {
 
-/// How a layout keys them. A value; the views are of literals.
-struct LoneNames {
+/// How a layout names what the items of all layouts have. A value; the views are of literals.
+struct LayoutNames {
   std::string_view hash;
-  std::string_view range{};  ///< empty: the table has no sort key; otherwise theirs is `alone`
-  std::string_view alone{};
-  std::string_view expires;  ///< N, s since 1970: the table's attribute for TTL
+  std::string_view range{};    ///< empty: the table has no sort key
+  std::string_view alone{};    ///< the sort key of items that are no messages
+  std::string_view expires{};  ///< N, s since 1970: the table's attribute for TTL
 
-  /// The primary key of the item with this id.
+  // Of messages.
+  std::string_view version{};
+  std::string_view nonce{};         ///< S: of the last write by one of our hosts
+  std::string_view unique_token{};  ///< S: of the unique key that it took
+  // Of what else a write may expect; empty in a layout whose writes expect no such thing.
+  std::string_view half{};
+  std::string_view sent_at{};
+  std::string_view hidden_until{};
+  std::size_t life_bytes = 0;  ///< room that a message needs beyond what was sent, for all that its life may add
+
+  /// The primary key of the item with this id that is no message.
   dynamo::Item key(std::string id) const {
     dynamo::Item key{{std::string(hash), std::move(id)}};
     if (!range.empty()) {
@@ -27,10 +39,7 @@ struct LoneNames {
     return key;
   }
   /// The id of an item; empty: it has none.
-  std::string id_of(const dynamo::Item& item) const {
-    const auto* id = dynamo::find<std::string>(item, hash);
-    return id == nullptr ? std::string() : *id;
-  }
+  std::string id_of(const dynamo::Item& item) const { return dynamo::text_of(item, hash); }
 };
 
 // Notices among the items of a DynamoMQ table. They have no `queue_type`, so that no index holds them, and none of
@@ -90,7 +99,7 @@ struct Mark {
 
 /// Whose marks and keys: of a table of one queue, or of a queue among several of its table.
 struct ItemScope {
-  const LoneNames& names;
+  const LayoutNames& names;
   std::string queue{};  ///< empty: the table has but one
 
   std::string dedup_id(const std::string& dedup_id) const { return dedup_mark_id(within(dedup_id)); }
@@ -105,6 +114,6 @@ struct ItemScope {
 };
 
 /// Puts a message that must not be there yet.
-dynamo::TransactAction put_message(const std::string& table, const dynamo::Item& item, const LoneNames& names);
+dynamo::TransactAction put_message(const std::string& table, const dynamo::Item& item, const LayoutNames& names);
 
 }  // namespace sluice::queue::table

@@ -112,7 +112,7 @@ dynamo::Result<RecordLayout::Seen> RecordLayout::see(std::span<const NewMessage*
 }
 
 bool RecordLayout::holds_key(const dynamo::Item& item, const Mark& mark) const {
-  return dynamo::text_of(item, names_.unique_token) == mark.token &&
+  return dynamo::text_of(item, names().unique_token) == mark.token &&
          core::holds_unique_key(core::MessageState::of(decode_state(item)), mark.mode);
 }
 

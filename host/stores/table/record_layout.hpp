@@ -30,15 +30,6 @@ struct FoundRecord {
 /// By id.
 using FoundRecords = std::map<std::string, FoundRecord>;
 
-/// How a layout names what the messages of all layouts have. A value; the views are of literals.
-struct LayoutNames {
-  RecordNames record;
-  std::string_view nonce;         ///< S: of the last write by one of our hosts
-  std::string_view unique_token;  ///< S: of the unique key that it took
-  LoneNames lone;                 ///< how items that are no messages are keyed
-  std::size_t life_bytes;         ///< room that a message needs beyond what was sent, for all that its life may add
-};
-
 /// How the table of one queue holds its messages, the marks of what was sent, and idempotency keys. Senders, operators
 /// and transactions are written against this; each layout on DynamoDB has one, so that a completion may send to a queue
 /// of another layout. Thread-safe.
@@ -48,14 +39,13 @@ class RecordLayout {
   RecordLayout(StoreParts parts, QueueTable place, const LayoutNames& names, std::string queue)
       : parts_(parts),
         place_(std::move(place)),
-        names_(names),
-        marks_{.names = names.lone, .queue = std::move(queue)} {}
+        marks_{.names = names, .queue = std::move(queue)} {}
   RecordLayout(const RecordLayout&) = delete;
   RecordLayout& operator=(const RecordLayout&) = delete;
   virtual ~RecordLayout() = default;
 
   const QueueTable& place() const { return place_; }
-  const LayoutNames& names() const { return names_; }
+  const LayoutNames& names() const { return marks_.names; }
   const ItemScope& marks() const { return marks_; }
   /// What its marks are told apart by: two queues of one scope have them in common.
   std::string scope() const { return marks_.queue.empty() ? place_.table : place_.table + '/' + marks_.queue; }
@@ -73,7 +63,7 @@ class RecordLayout {
   virtual VersionMark version_of(const dynamo::Item& item) const = 0;
   virtual std::int64_t next_version(const VersionMark& version) const { return version.next(); }
   /// Empty: none.
-  std::string nonce_of(const dynamo::Item& item) const { return dynamo::text_of(item, names_.nonce); }
+  std::string nonce_of(const dynamo::Item& item) const { return dynamo::text_of(item, names().nonce); }
   /// Makes it the item after a change: its version raised, nonce and time of the change left on it.
   virtual void touch(dynamo::Item& item, std::string_view nonce, WallTime now) const = 0;
 
@@ -126,7 +116,6 @@ class RecordLayout {
 
   const StoreParts parts_;
   const QueueTable place_;
-  const LayoutNames& names_;
   const ItemScope marks_;
 };
 

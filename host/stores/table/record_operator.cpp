@@ -246,7 +246,7 @@ Result<StoredMessage> RecordOperator::write_edited(const dynamo::Item& before, c
 
 dynamo::Result<dynamo::Item> RecordOperator::put_edited(const dynamo::Item& before, const dynamo::Item& after,
                                                         Deadline deadline) const {
-  const RecordNames& names = layout_->names().record;
+  const LayoutNames& names = layout_->names();
   RecordWrite write{.kind = RecordWrite::Kind::update,
                     .table = place().table,
                     .expected = {.id = dynamo::text_of(before, names.hash), .version = layout_->version_of(before)},

@@ -38,7 +38,7 @@ std::vector<Clause> clauses_of(const RecordWrite& write) {
     return clauses;
   }
   const Expected& expected = write.expected;
-  const RecordNames& names = *write.names;
+  const LayoutNames& names = *write.names;
   const bool fenced = SLUICE_GUARD(table_version_fence);
   if (fenced && expected.version.stored) {
     clauses.push_back({names.version, Clause::Comparison::equals, *expected.version.stored});

@@ -18,19 +18,9 @@
 #include "dynamo/item_write.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/table/item_values.hpp"
+#include "host/stores/table/metadata_items.hpp"
 
 namespace sluice::queue::table {
-
-/// How a layout names what a write is about. The views are of literals.
-struct RecordNames {
-  std::string_view hash;     ///< the attribute of the partition key
-  std::string_view range{};  ///< of the sort key; empty: the table has none
-  std::string_view version;
-  // Of what else a write may expect; empty in a layout whose writes expect no such thing.
-  std::string_view half{};
-  std::string_view sent_at{};
-  std::string_view hidden_until{};
-};
 
 /// The record that a statement is about, as it must be for it to take effect.
 struct Expected {
@@ -75,7 +65,7 @@ struct RecordWrite {
   dynamo::Item item{};                 ///< of an insert: the whole record
   RecordChange change{};               ///< of an update
   bool returning = false;              ///< an update its new item, a removal the old one
-  const RecordNames* names = nullptr;  ///< always given; outlives the write
+  const LayoutNames* names = nullptr;  ///< always given; outlives the write
 
   const std::string& id() const { return expected.id; }
   dynamo::Item key() const;

@@ -53,8 +53,8 @@ Notice notice_of(std::string key, const dynamo::Item& item) {
 /// A look at the steering costs half a read unit for each 4 KB, a post one write unit for each KB.
 class TableBoard final : public NoticeBoard {
  public:
-  /// What `parts` refer to outlives the board; `names` are those of the table's layout.
-  TableBoard(const StoreParts& parts, QueueTable place, const LoneNames& names)
+  /// What `parts` refer to outlives the board, as do `names`: those of the table's layout.
+  TableBoard(const StoreParts& parts, QueueTable place, const LayoutNames& names)
       : parts_(parts),
         place_(std::move(place)),
         names_(names),
@@ -172,7 +172,7 @@ class TableBoard final : public NoticeBoard {
 
   const StoreParts parts_;
   const QueueTable place_;
-  const LoneNames names_;
+  const LayoutNames& names_;
   const BoardTraits traits_;
 };
 

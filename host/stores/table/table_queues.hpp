@@ -44,7 +44,7 @@ class TableQueues : public Queues {
   struct Settings {
     std::string host;
     std::function<QueueTable(const std::string& queue)> locate;
-    LoneNames names;
+    const LayoutNames& names;
     Bells bells;
     std::function<void(const std::string&)> warn;
     std::optional<wake::RingerOptions> ring;

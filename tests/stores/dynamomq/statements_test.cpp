@@ -22,7 +22,7 @@ table::RecordWrite insert_of(dynamo::Item item) {
           .table = kTable,
           .expected = {"A", {}},
           .item = std::move(item),
-          .names = &kRecordNames};
+          .names = &kNames};
 }
 
 std::size_t placeholders(const std::string& text) {

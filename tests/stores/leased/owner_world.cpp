@@ -151,7 +151,7 @@ std::size_t insert_all(dynamo::Client& client, const std::vector<dynamo::Item>& 
                                                 .table = kOwnersTable,
                                                 .expected = {},
                                                 .item = item,
-                                                .names = &leased::kRecordNames}));
+                                                .names = &leased::kNames}));
   }
   const auto outputs = client.batch_execute(std::span(&batch, 1), deadline);
   const auto& output = outputs.front();

@@ -102,7 +102,7 @@ TEST_F(Running, CutsLargeStatementsIntoRequestsThatDynamoDbTakes) {
                      .table = "t",
                      .expected = {id, {}},
                      .item = {{"data", std::string(390'000, '\x01')}},  // six bytes each in JSON
-                     .names = &dynamomq::kRecordNames});
+                     .names = &dynamomq::kNames});
   }
   for (const auto& outcome : runner_.run(std::move(large), Repetition::until_known, Deadline::never())) {
     EXPECT_EQ(outcome.fate, StatementFate::done);
