@@ -99,13 +99,6 @@ class DynamoMqOperator final : public table::RecordOperator {
     return counted(query_of_half(place(), request.half), request, deadline);
   }
 
-  Result<StoredMessage> edit(const std::string& id, std::int64_t version, std::span<const ContentEdit> edits,
-                             Deadline deadline) override {
-    auto edited = RecordOperator::edit(id, version, edits, deadline);
-    queue_.changed(id, parts_.clock.wall_now());
-    return edited;
-  }
-
   std::vector<PutResult> put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) override {
     auto results = put_records(parts_, place(), records, mode, deadline);
     for (const StoredMessage& record : records) {

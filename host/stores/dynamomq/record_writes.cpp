@@ -62,7 +62,7 @@ table::RecordWrite update_of(std::string_view table, table::Expected expected, c
   set.emplace_back(attribute::kUpdatedAt, format_timestamp(mark.now));
   set.emplace_back(attribute::kNonce, std::string(mark.nonce));
   std::move(change.set.begin(), change.set.end(), std::back_inserter(set));
-  write.change.removed = change.removed;
+  write.change.removed = std::move(change.removed);
   return write;
 }
 
@@ -97,7 +97,7 @@ table::RecordChange attributes_of(const core::StateChange& change, MayHave may_h
   if (change.failure && !change.failure->empty()) {
     set.emplace_back(attribute::kFailure, table::encode_failure(*change.failure));
   } else if (change.failure && may_have.failure) {
-    made.removed = attribute::kFailure;
+    made.removed.push_back(attribute::kFailure);
   }
   if (change.checkpoint && !change.checkpoint->empty()) {
     set.emplace_back(attribute::kCheckpoint, dynamo::Binary{*change.checkpoint});

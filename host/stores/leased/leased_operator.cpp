@@ -658,20 +658,16 @@ class LeasedOperator final : public table::RecordOperator {
     return after;
   }
 
-  dynamo::Result<dynamo::Item> put_edited(const dynamo::Item& before, const dynamo::Item& after,
-                                          Deadline deadline) const override {
-    if (Place::of(before) != Place::of(after)) {
-      const auto request = move_request(before, after);
-      SLUICE_PASS_ON(parts_.client.transact(request, deadline));
-      return after;
+  void put_edited(Task& task, const dynamo::Item& after, Deadline deadline) const override {
+    if (Place::of(task.item) != Place::of(after)) {
+      return note(task, parts_.client.transact(move_request(task.item, after), deadline));
     }
-    auto written = RecordOperator::put_edited(before, after, deadline);
-    const auto hold = held_sort(after).empty() ? free_group(place(), before) : std::nullopt;
-    if (written && hold) {
+    RecordOperator::put_edited(task, after, deadline);
+    const auto hold = held_sort(after).empty() ? free_group(place(), task.item) : std::nullopt;
+    if (!task.open && task.result->status == ChangeStatus::applied && hold) {
       // Without it the group waits until an operator removes the message: it is not worth failing the edit.
       static_cast<void>(parts_.client.write(*hold, deadline));
     }
-    return written;
   }
 
   // Copies.

@@ -495,7 +495,7 @@ RecordWrite update_message(std::string_view table, const Fenced& fenced, std::st
   set.emplace_back(attribute::kNonce, std::string(nonce));
   set.emplace_back(attribute::kUpdated, stored_time(now));
   std::move(change.set.begin(), change.set.end(), std::back_inserter(set));
-  write.change.removed = change.removed;
+  write.change.removed = std::move(change.removed);
   return write;
 }
 
@@ -562,7 +562,7 @@ RecordChange attributes_of(const core::StateChange& change, bool marked) {
   if (change.marks.value_or(0) != 0) {
     made.set.emplace_back(attribute::kMarks, AttributeValue::number(*change.marks));
   } else if (change.marks && marked) {
-    made.removed = attribute::kMarks;
+    made.removed.push_back(attribute::kMarks);
   }
   if (change.checkpoint && !change.checkpoint->empty()) {
     made.set.emplace_back(attribute::kCheckpoint, dynamo::Binary{*change.checkpoint});
@@ -585,7 +585,9 @@ void change_item(dynamo::Item& item, const core::StateChange& change) {
       item.erase(std::string(name));
     }
   }
-  item.erase(std::string(made.removed));
+  for (const std::string_view name : made.removed) {
+    item.erase(std::string(name));
+  }
 }
 
 }  // namespace sluice::queue::leased

@@ -206,68 +206,43 @@ Result<StoredMessage> RecordOperator::edit(const std::string& id, std::int64_t v
                                          " bytes as an item and DynamoDB holds " + std::to_string(kMaxItemBytes) +
                                          "; keep the body elsewhere and put where it is");
   }
-  layout_->touch(*after, parts_.nonces.anonymous(), parts_.clock.wall_now());
-  return write_edited(*before, *after, id, deadline);
-}
-
-Result<StoredMessage> RecordOperator::write_edited(const dynamo::Item& before, const dynamo::Item& after,
-                                                   const std::string& id, Deadline deadline) const {
-  const std::string nonce = layout_->nonce_of(after);
-  bool unsure = false;  // a try before may have taken effect, or still arrive
-  for (int tries = 1;; ++tries) {
-    const auto written = put_edited(before, after, deadline);
-    if (written && layout_->nonce_of(*written) == nonce) {
-      return layout_->decode(*written);
-    }
-    const dynamo::Error error =
-        written ? dynamo::Error(dynamo::ErrorKind::malformed_response, "an edit was answered without its item")
-                : written.error();
-    const Error why = store_error(place(), error);
-    const bool refused = error.kind == dynamo::ErrorKind::conditional_check_failed;
-    if (!written && !refused && !outcome_unknown(error)) {
-      return unsure ? Error(ErrorCode::unknown_outcome, why.message()) : why;
-    }
-    unsure = unsure || !refused;
-    const auto found = record(id, deadline);
-    if (found && layout_->nonce_of(*found) == nonce) {
-      return layout_->decode(*found);
-    }
-    if (found && layout_->version_of(*found).stored != layout_->version_of(before).stored) {
-      return changed_since(place().queue, id);
-    }
-    if (!found && (!unsure || found.error().code() == ErrorCode::not_found)) {
-      return found.error();
-    }
-    if (tries == kMaxTries) {
-      return unsure ? Error(ErrorCode::unknown_outcome, why.message()) : why;
-    }
+  const Change change{.id = id, .action = ChangeAction::set_visibility, .version = version};
+  ChangeResult result;
+  Task task{.change = &change, .result = &result, .look = false, .item = std::move(*before)};
+  task.before = layout_->version_of(task.item);
+  task.nonce = parts_.nonces.anonymous();
+  layout_->touch(*after, task.nonce, parts_.clock.wall_now());
+  for (int race = 0; race < kMaxRaces && task.open; ++race) {
+    put_edited(task, *after, deadline);
+    look({&task}, deadline);
   }
+  if (task.open) {
+    task.end(ChangeStatus::conflict, 0, changed_all_the_time(place().queue, id));
+  }
+  on_end(task);
+  if (result.status != ChangeStatus::applied) {
+    return std::move(result.error);
+  }
+  return layout_->decode(*after);
 }
 
-dynamo::Result<dynamo::Item> RecordOperator::put_edited(const dynamo::Item& before, const dynamo::Item& after,
-                                                        Deadline deadline) const {
-  const LayoutNames& names = layout_->names();
+void RecordOperator::put_edited(Task& task, const dynamo::Item& after, Deadline deadline) const {
   RecordWrite write{.kind = RecordWrite::Kind::update,
                     .table = place().table,
-                    .expected = {.id = dynamo::text_of(before, names.hash), .version = layout_->version_of(before)},
-                    .returning = true,
-                    .names = &names};
-  write.expected.sort = dynamo::text_of(before, names.range);
+                    .expected = {.id = dynamo::text_of(after, layout_->names().hash), .version = task.before},
+                    .names = &layout_->names()};
+  write.expected.sort = dynamo::text_of(after, layout_->names().range);
   for (const auto& [name, value] : after) {
-    if (const auto old = before.find(name); old == before.end() || !(old->second == value)) {
+    if (const auto* old = dynamo::attribute_of(task.item, name); old == nullptr || !(*old == value)) {
       write.change.set.emplace_back(name, value);
     }
   }
-  dynamo::ItemWrite request = request_of(write);
-  bool first = true;
-  for (const auto& [name, value] : before) {
+  for (const auto& [name, value] : task.item) {
     if (!after.contains(name)) {
-      request.update += (std::exchange(first, false) ? " REMOVE #" : ", #") + name;
-      request.names.emplace("#" + name, name);
+      write.change.removed.push_back(name);
     }
   }
-  SLUICE_TRY(written, parts_.client.write(request, deadline));
-  return std::move(written->item);
+  note(task, parts_.runner.run({std::move(write)}, Repetition::until_known, deadline).front(), true);
 }
 
 // Overviews.

@@ -32,7 +32,6 @@ inline constexpr std::size_t kListBytes = std::size_t{16} * 1024 * 1024;
 class RecordOperator : public Operator {
  public:
   static constexpr int kMaxRaces = 5;  ///< lost in a row against others who change the same message
-  static constexpr int kMaxTries = 4;  ///< of an edit whose outcome is unknown
 
   Result<StoredMessage> get(const std::string& id, Deadline deadline) override;
   std::vector<ChangeResult> change(std::span<const Change> changes, Deadline deadline) override;
@@ -71,7 +70,7 @@ class RecordOperator : public Operator {
   virtual bool needs_look(const Change& /*change*/) const { return true; }
   /// Writes all, and notes what came of it.
   virtual void write(const std::vector<Task*>& tasks, Deadline deadline) const = 0;
-  /// Told of each change once all have come to their ends.
+  /// Told of each change once all have come to their ends, and of an edit.
   virtual void on_end(const Task& /*task*/) const {}
   /// For `write`. `elsewhere`: where nothing was found to remove, the record may have moved.
   void note(Task& task, const StatementOutcome& outcome, bool elsewhere) const;
@@ -80,9 +79,9 @@ class RecordOperator : public Operator {
   /// The item after the edits, its place included; its version and nonce are not touched yet.
   virtual Result<dynamo::Item> edited(const dynamo::Item& before, std::span<const ContentEdit> edits,
                                       Deadline deadline) const = 0;
-  /// One try of writing an edited item; the item as it is then.
-  virtual dynamo::Result<dynamo::Item> put_edited(const dynamo::Item& before, const dynamo::Item& after,
-                                                  Deadline deadline) const;
+  /// Writes the item as it is after an edit, and notes what came of it. The change that the task is about asks for
+  /// nothing but the version.
+  virtual void put_edited(Task& task, const dynamo::Item& after, Deadline deadline) const;
 
   /// Consistent; ErrorCode::not_found when absent.
   Result<dynamo::Item> record(const std::string& id, Deadline deadline) const;
@@ -96,8 +95,6 @@ class RecordOperator : public Operator {
   void look(const std::vector<Task*>& tasks, Deadline deadline) const;
   void judge(Task& task, dynamo::Item record) const;
   bool judge_doubt(Task& task, const dynamo::Item& record) const;
-  Result<StoredMessage> write_edited(const dynamo::Item& before, const dynamo::Item& after, const std::string& id,
-                                     Deadline deadline) const;
 };
 
 /// Adds up an overview, record by record in claiming order. A value; not thread-safe.

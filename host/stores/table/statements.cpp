@@ -157,7 +157,8 @@ bool can_be_statement(const RecordWrite& write) {
       return false;
     }
   }
-  return length <= kMaxStatementBytes && !(write.kind == Kind::insert && write.whatever_it_is);
+  return length <= kMaxStatementBytes && write.change.removed.size() <= 1 &&
+         !(write.kind == Kind::insert && write.whatever_it_is);
 }
 
 // Whether the refusal names an action of a statement, and that is not this kind's.
@@ -202,7 +203,7 @@ dynamo::Statement statement_of(const RecordWrite& write) {
     statement.parameters.push_back(value);
   }
   if (!write.change.removed.empty()) {
-    append_quoted(text, " REMOVE ", write.change.removed);
+    append_quoted(text, " REMOVE ", write.change.removed.front());
   }
   append_where(statement, write);
   if (write.returning) {
@@ -232,8 +233,8 @@ dynamo::ItemWrite request_of(const RecordWrite& write) {
   for (const auto& [name, value] : write.change.set) {
     request.update += (request.update.empty() ? "SET " : ", ") + spelt.compared(name, " = ", value);
   }
-  if (!write.change.removed.empty()) {
-    request.update += " REMOVE " + spelt.name(write.change.removed);
+  for (const std::string_view name : write.change.removed) {
+    request.update += (name == write.change.removed.front() ? " REMOVE " : ", ") + spelt.name(name);
   }
   return request;
 }

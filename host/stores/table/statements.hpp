@@ -37,15 +37,15 @@ struct Expected {
 };
 
 /// What one update writes. As a statement, assignments are separated by commas, and at most one attribute is taken
-/// away: neither repeated SET nor repeated REMOVE is understood everywhere.
+/// away: neither repeated SET nor repeated REMOVE is understood everywhere. What takes more away is no statement.
 struct RecordChange {
   std::vector<std::pair<std::string_view, dynamo::AttributeValue>> set;
-  std::string_view removed{};  ///< the attribute that is to go; empty: none
+  std::vector<std::string_view> removed{};  ///< the attributes that are to go
 
   /// The attribute goes; where another one goes already it gets `none`, which says the same as its absence.
   void take_away(std::string_view name, dynamo::AttributeValue none) {
     if (removed.empty()) {
-      removed = name;
+      removed.push_back(name);
     } else {
       set.emplace_back(name, std::move(none));
     }

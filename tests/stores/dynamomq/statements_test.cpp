@@ -70,7 +70,7 @@ TEST(Statements, OddVersionIsComparedAsItStands) {
 
 TEST(Statements, RemovedAttributesComeBeforeTheCondition) {
   table::RecordChange change = attributes_of(core::extension(kWritten));
-  change.removed = "sluice_group";
+  change.removed = {"sluice_group"};
   const auto edit =
       table::statement_of(update_of(kTable, {"A", table::VersionMark::number_of(1), {}}, {"n", kWritten}, change));
   EXPECT_THAT(edit.text, testing::HasSubstr(R"(=? REMOVE "sluice_group" WHERE "id"=?)"));
@@ -97,7 +97,7 @@ TEST(SingleWrites, AreConditionalOnWhatTheirStatementsAre) {
   expected.sent_at = "2026";
   expected.visible_at = kWritten;
   table::RecordChange change = claimed_thrice();
-  change.removed = "sluice_group";
+  change.removed = {"sluice_group"};
   const auto update = request_of(update_of(kTable, expected, {"nonce", kWritten}, change, true));
   EXPECT_EQ(spelt(update.condition, update.names),
             "version = :0 AND queue_type = :1 AND sent_at = :2 AND invisible_until_at < :3");
