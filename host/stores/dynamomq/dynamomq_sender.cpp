@@ -48,7 +48,7 @@ class DynamoMqSender final : public Sender {
     }
     if (!keyed.empty()) {
       const auto layout = make_dynamomq_layout(parts_, place_);
-      table::KeyedInserter(parts_, *layout, random_, {}).insert(std::move(keyed), deadline);
+      table::KeyedInserter(parts_, *layout, {}).insert(std::move(keyed), deadline);
     }
     send_plain(plain, results, deadline);
     doorbell_.ring_sent(place_.queue, messages, results);

@@ -492,7 +492,7 @@ class LeasedOperator final : public table::RecordOperator {
           break;
         }
       }
-      dynamo::TransactWriteRequest request{.actions = {}, .token = table::transaction_token(place(), queue_.random)};
+      dynamo::TransactWriteRequest request{.actions = {}, .token = table::transaction_token(place(), parts_.nonces)};
       std::vector<OwnerFence> fences;
       for (auto one = first; one != last; ++one) {
         if (std::find(fences.begin(), fences.end(), one->fence) == fences.end()) {
@@ -571,7 +571,7 @@ class LeasedOperator final : public table::RecordOperator {
   }
 
   dynamo::TransactWriteRequest move_request(const dynamo::Item& read, const dynamo::Item& moved) const {
-    dynamo::TransactWriteRequest request{.actions = {}, .token = table::transaction_token(place(), queue_.random)};
+    dynamo::TransactWriteRequest request{.actions = {}, .token = table::transaction_token(place(), parts_.nonces)};
     request.actions.push_back(remove_record(place(), read));
     request.actions.push_back(table::put_message(place().table, moved, kNames));
     const std::string id = id_of(moved);

@@ -240,7 +240,7 @@ class DirectClaimer {
       const table::Moment now = parts_.now();
       const WallTime until = whole_milliseconds(later(now.wall, request.visibility));
       dynamo::TransactWriteRequest claim;
-      claim.token = table::transaction_token(place_, parts_.nonces.next());
+      claim.token = table::transaction_token(place_, parts_.nonces);
       claim.actions.push_back(
           owner_check(place_.table, OwnerFence::of({place_.queue, half_}, shard.number, shard.epoch)));
       const core::ClaimTerms terms{now.wall, until, request.counts};

@@ -154,7 +154,7 @@ void KeyedInserter::write(std::vector<Lot> lots, Deadline deadline) const {
   const WallTime now = parts_.clock.wall_now();
   for (const Lot& lot : lots) {
     auto& request = requests.emplace_back();
-    request.token = transaction_token(layout_.place(), random_);
+    request.token = transaction_token(layout_.place(), parts_.nonces);
     for (const Entry* entry : lot) {
       add_record(*entry, request.actions);
       if (entry->has_dedup_id()) {

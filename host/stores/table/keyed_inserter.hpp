@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "base/random.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/sender.hpp"
 #include "host/stores/table/record_layout.hpp"
@@ -33,8 +32,8 @@ class KeyedInserter {
   };
 
   /// The references outlive it. A layout whose messages are more than one item each has an inserter of its own.
-  KeyedInserter(StoreParts parts, const RecordLayout& layout, Random& random, Terms terms)
-      : parts_(parts), layout_(layout), random_(random), terms_(terms) {}
+  KeyedInserter(StoreParts parts, const RecordLayout& layout, Terms terms)
+      : parts_(parts), layout_(layout), terms_(terms) {}
   virtual ~KeyedInserter() = default;
   KeyedInserter(const KeyedInserter&) = delete;
   KeyedInserter& operator=(const KeyedInserter&) = delete;
@@ -75,7 +74,6 @@ class KeyedInserter {
 
   const StoreParts parts_;
   const RecordLayout& layout_;
-  Random& random_;
 
  private:
   using Entries = std::deque<Entry>;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/timestamp.hpp"
-#include "base/uuid.hpp"
 #include "host/stores/core/keys.hpp"
 #include "host/stores/table/item_values.hpp"
 #include "host/stores/table/nonce.hpp"
@@ -14,9 +13,6 @@
 namespace sluice::queue::table {
 namespace {
 
-// A token has 36 bytes at most: so much of a UUID, and a number for the table, as DynamoDB knows tokens by account.
-constexpr std::size_t kChanceBytes = 27;
-constexpr std::uint64_t kTables = 100'000'000;
 // DynamoDB may remove a mark as soon as this has passed, by its own clock.
 constexpr Duration kBeyond = std::chrono::hours(1);
 
@@ -129,12 +125,9 @@ RecordLayout::SentBefore RecordLayout::sent_before(const NewMessage& message, co
   return before;
 }
 
-std::string transaction_token(const QueueTable& table, std::string_view chance) {
-  return std::string(chance.substr(0, kChanceBytes)) + std::to_string(stable_hash(table.table) % kTables);
-}
-
-std::string transaction_token(const QueueTable& table, Random& random) {
-  return transaction_token(table, make_uuid(random));
+// With a number for the table, as DynamoDB knows tokens by account; 16 and 20 of the 36 characters that it takes.
+std::string transaction_token(const QueueTable& table, NonceSource& nonces) {
+  return nonces.next() + std::to_string(stable_hash(table.table));
 }
 
 Error duplicate_id(const QueueTable& place, const std::string& id) {

@@ -119,9 +119,8 @@ class RecordLayout {
   const ItemScope marks_;
 };
 
-/// A token for a transaction on that table, from so much chance.
-std::string transaction_token(const QueueTable& table, std::string_view chance);
-std::string transaction_token(const QueueTable& table, Random& random);
+/// A token for a transaction on that table.
+std::string transaction_token(const QueueTable& table, NonceSource& nonces);
 
 /// Why a message is not sent whose id is there already.
 Error duplicate_id(const QueueTable& place, const std::string& id);

@@ -10,10 +10,8 @@
 #include "base/guard.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/codec/json_codec.hpp"
-#include "dynamo/codec/requests.hpp"
 #include "dynamo/codec/responses.hpp"
 #include "dynamo/item_write.hpp"
-#include "dynamo/signing/digest.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/core/writes.hpp"
@@ -26,31 +24,13 @@ namespace sluice::queue::table {
 
 namespace {
 
-// DynamoDB takes 36 characters.
-constexpr std::size_t kTokenCharacters = 32;
 constexpr const char* kMend = "; mend what the handler stages";
 
 using dynamo::TransactAction;
 
-TransactAction::Kind kind_of(ItemAction action) {
-  switch (action) {
-    case ItemAction::put:
-      return TransactAction::Kind::put;
-    case ItemAction::update:
-      return TransactAction::Kind::update;
-    case ItemAction::remove:
-      return TransactAction::Kind::remove;
-    case ItemAction::check:
-      break;
-  }
-
-  return TransactAction::Kind::check;
-}
-
-std::string token_of(const std::string& queue, const Receipt& receipt, const dynamo::TransactWriteRequest& request) {
-  const std::string named = queue + '\n' + receipt.id + '\n' + std::to_string(receipt.version) + '\n';
-  return dynamo::to_hex(dynamo::sha256(named + dynamo::encode(request))).substr(0, kTokenCharacters);
-}
+// By the order of both.
+static_assert(static_cast<int>(ItemAction::check) == static_cast<int>(TransactAction::Kind::check));
+TransactAction::Kind kind_of(ItemAction action) { return static_cast<TransactAction::Kind>(action); }
 
 // A token lives for ten minutes at DynamoDB; a little less is sure.
 constexpr Duration kTokenLife = std::chrono::minutes(9);
@@ -175,7 +155,7 @@ class TransactionWriter {
                                                   std::to_string(dynamo::kMostActions) + " at most; stage fewer")});
       return;
     }
-    draft.request.token = token_of(place_.queue, draft.receipt(), draft.request);
+    draft.request.token = transaction_token(place_, parts_.nonces);
   }
 
   bool add(Draft& draft, core::TransactionPart part, WallTime now) const {

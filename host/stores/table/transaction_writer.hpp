@@ -65,9 +65,9 @@ struct DeliveryWrite {
 /// message's own record with its fence, followed by the key, the handler's writes, and the messages with their marks. A
 /// message that turns out to be a duplicate of one sent before is left out, and the rest is made without it.
 ///
-/// Its token is made of queue, message, version and all that it writes. One whose outcome stayed unknown is kept, and
-/// made again to the letter when the completion is repeated, so that DynamoDB itself says for ten minutes what became
-/// of it. After that, or in another process, the fence decides: what took effect has taken the message away.
+/// Each has a token. One whose outcome stayed unknown is kept, and made again to the letter when the completion is
+/// repeated, so that DynamoDB itself says for ten minutes what became of it. After that, or in another process, the
+/// fence decides: what took effect has taken the message away.
 /// Sets what became of each; where its effects cannot be committed, what was decided.
 void commit_transactions(const StoreParts& parts, const QueueTable& place, OpenTransactions& open,
                          std::span<DeliveryWrite* const> writes, Deadline deadline);
