@@ -36,12 +36,23 @@ void Mark::put_into(dynamo::Item& item) const {
   }
 }
 
+std::string Placeholders::name(std::string_view attribute) {
+  std::string placeholder = "#" + std::string(attribute);
+  request_.names.emplace(placeholder, attribute);
+  return placeholder;
+}
+
+std::string Placeholders::compared(std::string_view attribute, std::string_view comparison,
+                                   dynamo::AttributeValue value) {
+  std::string placeholder = ":" + std::to_string(request_.values.size());
+  std::string text = name(attribute) + std::string(comparison) + placeholder;
+  request_.values.emplace(std::move(placeholder), std::move(value));
+  return text;
+}
+
 dynamo::TransactAction put_message(const std::string& table, const dynamo::Item& item, const LayoutNames& names) {
-  dynamo::TransactAction action;
-  action.table = table;
-  action.item = item;
-  action.names.emplace("#id", names.hash);
-  action.condition = "attribute_not_exists(#id)";
+  dynamo::TransactAction action{.table = table, .item = item};
+  action.condition = Placeholders(action).absent(names.hash);
   return action;
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "dynamo/item_reading.hpp"
@@ -111,6 +112,23 @@ struct ItemScope {
 
  private:
   std::string within(const std::string& name) const { return queue.empty() ? name : queue + "/" + name; }
+};
+
+/// Spells the names and values of a request's expressions behind placeholders, because some names are reserved words.
+/// The request outlives it.
+class Placeholders {
+ public:
+  explicit Placeholders(dynamo::ItemWrite& request) : request_(request) {}
+
+  std::string name(std::string_view attribute);
+  std::string compared(std::string_view attribute, std::string_view comparison, dynamo::AttributeValue value);
+  std::string equal(std::string_view attribute, dynamo::AttributeValue value) {
+    return compared(attribute, " = ", std::move(value));
+  }
+  std::string absent(std::string_view attribute) { return "attribute_not_exists(" + name(attribute) + ")"; }
+
+ private:
+  dynamo::ItemWrite& request_;
 };
 
 /// Puts a message that must not be there yet.

@@ -37,9 +37,7 @@ dynamo::TransactAction RecordLayout::dedup_mark(const NewMessage& message, const
   dynamo::TransactAction action = put_mark(marks_.dedup_id(message.dedup_id),
                                            {.first = id, .token = token, .until = format_timestamp(until)}, until);
   // Timestamps sort as their times do.
-  action.condition += " OR #until <= :now";
-  action.names.emplace("#until", attribute::kMarkUntil);
-  action.values.emplace(":now", format_timestamp(now));
+  action.condition += " OR " + Placeholders(action).compared(attribute::kMarkUntil, " <= ", format_timestamp(now));
   return action;
 }
 
@@ -50,9 +48,7 @@ dynamo::TransactAction RecordLayout::unique_mark(const NewMessage& message, cons
       put_mark(marks_.unique_id(message.unique_key),
                {.first = id, .token = unique_token(message, token), .mode = message.unique_until}, now + kUniqueLife);
   if (!before.empty()) {
-    action.condition += " OR #token = :before";
-    action.names.emplace("#token", attribute::kMarkToken);
-    action.values.emplace(":before", before);
+    action.condition += " OR " + Placeholders(action).equal(attribute::kMarkToken, before);
   }
   return action;
 }

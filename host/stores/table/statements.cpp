@@ -84,37 +84,17 @@ void append_where(dynamo::Statement& statement, const RecordWrite& write) {
   }
 }
 
-/// Spells the names and values of a request's expressions behind placeholders, because some names are reserved words.
-class Placeholders {
- public:
-  explicit Placeholders(dynamo::ItemWrite& request) : request_(request) {}
-
-  std::string name(std::string_view attribute) {
-    std::string placeholder = "#" + std::string(attribute);
-    request_.names.emplace(placeholder, attribute);
-    return placeholder;
+std::string spelt_clause(Placeholders& spelt, Clause clause) {
+  switch (clause.comparison) {
+    case Clause::Comparison::is_absent:
+      return spelt.absent(clause.attribute);
+    case Clause::Comparison::is_below:
+      return spelt.compared(clause.attribute, " < ", std::move(clause.value));
+    case Clause::Comparison::equals:
+      break;
   }
-  std::string compared(std::string_view attribute, std::string_view comparison, AttributeValue value) {
-    std::string placeholder = ":" + std::to_string(request_.values.size());
-    std::string text = name(attribute) + std::string(comparison) + placeholder;
-    request_.values.emplace(std::move(placeholder), std::move(value));
-    return text;
-  }
-  std::string clause(Clause&& clause) {
-    switch (clause.comparison) {
-      case Clause::Comparison::is_absent:
-        return "attribute_not_exists(" + name(clause.attribute) + ")";
-      case Clause::Comparison::is_below:
-        return compared(clause.attribute, " < ", std::move(clause.value));
-      case Clause::Comparison::equals:
-        break;
-    }
-    return compared(clause.attribute, " = ", std::move(clause.value));
-  }
-
- private:
-  dynamo::ItemWrite& request_;
-};
+  return spelt.equal(clause.attribute, std::move(clause.value));
+}
 
 constexpr std::array<std::string_view, RecordWrite::kKinds> kStatementActions{
     "dynamodb:PartiQLInsert", "dynamodb:PartiQLUpdate", "dynamodb:PartiQLDelete"};
@@ -218,7 +198,7 @@ dynamo::ItemWrite request_of(const RecordWrite& write) {
   if (write.kind == Kind::insert) {
     request.item = write.item;
     if (!write.whatever_it_is) {
-      request.condition = "attribute_not_exists(" + spelt.name(write.names->hash) + ")";
+      request.condition = spelt.absent(write.names->hash);
     }
     return request;
   }
@@ -228,10 +208,10 @@ dynamo::ItemWrite request_of(const RecordWrite& write) {
     if (request.condition.empty() && clause.comparison == Clause::Comparison::is_absent) {
       request.condition = "attribute_exists(" + spelt.name(write.names->hash) + ")";
     }
-    request.condition += (request.condition.empty() ? "" : " AND ") + spelt.clause(std::move(clause));
+    request.condition += (request.condition.empty() ? "" : " AND ") + spelt_clause(spelt, std::move(clause));
   }
   for (const auto& [name, value] : write.change.set) {
-    request.update += (request.update.empty() ? "SET " : ", ") + spelt.compared(name, " = ", value);
+    request.update += (request.update.empty() ? "SET " : ", ") + spelt.equal(name, value);
   }
   for (const std::string_view name : write.change.removed) {
     request.update += (name == write.change.removed.front() ? " REMOVE " : ", ") + spelt.name(name);

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/item_reading.hpp"
 #include "dynamo/signing/digest.hpp"
@@ -52,15 +53,11 @@ dynamo::ItemWrite put(const std::string& table, const std::string& job, std::str
 }
 
 /// Nobody has it, or its time has passed.
-void or_void(dynamo::ItemWrite& request, WallTime now, const ItemScope& scope) {
-  request.condition = "attribute_not_exists(#id) OR #until <= :now";
-  request.names.emplace("#id", scope.names.hash);
-  request.names.emplace("#until", kKeyUntil);
-  request.values.emplace(":now", AttributeValue::number(milliseconds(now)));
+std::string is_free(Placeholders& spelt, WallTime now, const ItemScope& scope) {
+  return spelt.absent(scope.names.hash) + " OR " +
+         spelt.compared(kKeyUntil, " <= ", AttributeValue::number(milliseconds(now)));
 }
 
-// Side by side, of one call: as many as a claim brings.
-constexpr std::size_t kMostAtOnce = 64;
 // A hold is this long at least, so that what a clock may be off does not count.
 constexpr Duration kTolerance = kTimeTolerance;
 
@@ -71,11 +68,9 @@ bool final_refusal(const dynamo::Error& error) { return error.kind == dynamo::Er
 dynamo::ItemWrite mark_request(const std::string& table, const KeyClaim& claim, WallTime now, const ItemScope& scope) {
   auto request = put(table, claim.job, claim.key, claim.owner, core::mark_end(claim, now), scope);
   request.item.emplace(kKeyFence, AttributeValue::number(claim.fence));
-  or_void(request, now, scope);
-  request.condition += " OR (#owner = :owner AND attribute_not_exists(#done))";
-  request.names.emplace("#owner", kKeyOwner);
-  request.names.emplace("#done", kKeyDone);
-  request.values.emplace(":owner", claim.owner);
+  Placeholders spelt(request);
+  request.condition = is_free(spelt, now, scope) + " OR (" + spelt.equal(kKeyOwner, claim.owner) + " AND " +
+                      spelt.absent(kKeyDone) + ")";
   return request;
 }
 
@@ -83,12 +78,9 @@ dynamo::ItemWrite mark_request(const std::string& table, const KeyClaim& claim, 
 dynamo::ItemWrite unmark_request(const std::string& table, const KeyClaim& claim, const ItemScope& scope) {
   dynamo::ItemWrite request{
       .kind = dynamo::ItemWrite::Kind::remove, .table = table, .item = key_item_key(claim.job, claim.key, scope)};
-  request.condition = "#owner = :owner AND #fence = :fence AND attribute_not_exists(#done)";
-  request.names.emplace("#owner", kKeyOwner);
-  request.names.emplace("#fence", kKeyFence);
-  request.values.emplace(":fence", AttributeValue::number(claim.fence));
-  request.names.emplace("#done", kKeyDone);
-  request.values.emplace(":owner", claim.owner);
+  Placeholders spelt(request);
+  request.condition = spelt.equal(kKeyOwner, claim.owner) + " AND " +
+                      spelt.equal(kKeyFence, AttributeValue::number(claim.fence)) + " AND " + spelt.absent(kKeyDone);
   return request;
 }
 
@@ -149,19 +141,14 @@ class TableKeys final : public IdempotencyKeys {
   }
 
   Result<void> release(std::span<const KeyClaim> claims, Deadline deadline) override {
-    Result<void> all;
-    for (std::size_t from = 0; from < claims.size(); from += kMostAtOnce) {
-      std::vector<dynamo::ItemWrite> writes;
-      for (const KeyClaim& claim : claims.subspan(from, std::min(kMostAtOnce, claims.size() - from))) {
-        writes.emplace_back(unmark_request(place_.table, claim, scope_));
-      }
-      for (const auto& outcome : parts_.client.write_each(writes, deadline)) {
-        if (!outcome && !final_refusal(outcome.error()) && all) {
-          all = store_error(place_, outcome.error());
-        }
+    const auto writes =
+        mapped(claims, [&](const KeyClaim& claim) { return unmark_request(place_.table, claim, scope_); });
+    for (const auto& outcome : parts_.client.write_each(writes, deadline)) {
+      if (!outcome && !final_refusal(outcome.error())) {
+        return store_error(place_, outcome.error());
       }
     }
-    return all;
+    return {};
   }
 
   Result<KeyPage> list(const std::string& job, std::size_t limit, const std::string& cursor,
@@ -220,10 +207,8 @@ class TableKeys final : public IdempotencyKeys {
   /// failed.
   void look(std::span<const KeyClaim> claims, std::span<const std::size_t> which, std::vector<KeyAnswer>& answers,
             Deadline deadline) const {
-    std::vector<dynamo::Item> keys;
-    for (const std::size_t i : which) {
-      keys.push_back(key_item_key(claims[i].job, claims[i].key, scope_));
-    }
+    const auto keys =
+        mapped(which, [&](std::size_t i) { return key_item_key(claims[i].job, claims[i].key, scope_); });
     const auto items = read_items(parts_.client, place_.table, keys, deadline);
     const WallTime now = parts_.clock.wall_now();
     std::map<std::string, StoredKey> found;
@@ -253,25 +238,20 @@ class TableKeys final : public IdempotencyKeys {
   }
   Indices mark(std::span<const KeyClaim> claims, const Indices& which, std::vector<KeyAnswer>& answers,
                Deadline deadline) const {
+    const WallTime now = parts_.clock.wall_now();
+    const auto writes =
+        mapped(which, [&](std::size_t i) { return mark_request(place_.table, claims[i], now, scope_); });
+    const auto outcomes = parts_.client.write_each(writes, deadline);
     Indices open;
-    for (std::size_t from = 0; from < which.size(); from += kMostAtOnce) {
-      const auto some = std::span(which).subspan(from, std::min(kMostAtOnce, which.size() - from));
-      const WallTime now = parts_.clock.wall_now();
-      std::vector<dynamo::ItemWrite> writes;
-      for (const std::size_t i : some) {
-        writes.emplace_back(mark_request(place_.table, claims[i], now, scope_));
+    for (std::size_t at = 0; at < which.size(); ++at) {
+      const std::size_t i = which[at];
+      if (outcomes[at]) {
+        answers[i] = {.owner = claims[i].owner, .until = core::mark_end(claims[i], now)};
+        continue;
       }
-      const auto outcomes = parts_.client.write_each(writes, deadline);
-      for (std::size_t at = 0; at < some.size(); ++at) {
-        const std::size_t i = some[at];
-        if (outcomes[at]) {
-          answers[i] = {.owner = claims[i].owner, .until = core::mark_end(claims[i], now)};
-          continue;
-        }
-        answers[i] = {.state = KeyState::failed, .error = store_error(place_, outcomes[at].error())};
-        if (final_refusal(outcomes[at].error()) || outcomes[at].error().outcome_unknown) {
-          open.push_back(i);
-        }
+      answers[i] = {.state = KeyState::failed, .error = store_error(place_, outcomes[at].error())};
+      if (final_refusal(outcomes[at].error()) || outcomes[at].error().outcome_unknown) {
+        open.push_back(i);
       }
     }
     return open;
@@ -291,10 +271,8 @@ dynamo::ItemWrite record_request(const std::string& table, const KeyRecord& reco
   if (!record.result.empty()) {
     request.item.emplace(kKeyResult, dynamo::Binary{record.result});
   }
-  or_void(request, now, scope);
-  request.condition += " OR #owner = :owner";
-  request.names.emplace("#owner", kKeyOwner);
-  request.values.emplace(":owner", owner);
+  Placeholders spelt(request);
+  request.condition = is_free(spelt, now, scope) + " OR " + spelt.equal(kKeyOwner, owner);
   return request;
 }
 

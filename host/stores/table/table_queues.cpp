@@ -96,14 +96,8 @@ class TableBoard final : public NoticeBoard {
     request.item.emplace(attribute::kNoticeText, notice.text);
     request.item.emplace(attribute::kNoticeVersion, dynamo::AttributeValue::number(notice.version + 1));
     request.item.emplace(attribute::kNoticePostedAt, format_timestamp(now()));
-    if (notice.version == 0) {
-      request.condition = "attribute_not_exists(#id)";
-      request.names.emplace("#id", names_.hash);
-    } else {
-      request.condition = "#version = :before";
-      request.names.emplace("#version", attribute::kNoticeVersion);
-      request.values.emplace(":before", dynamo::AttributeValue::number(notice.version));
-    }
+    Placeholders spelt(request);
+    request.condition = notice.version == 0 ? spelt.absent(names_.hash) : is_of_version(spelt, notice.version);
     SLUICE_PASS_ON(write(request, deadline));
     return notice.version + 1;
   }
@@ -111,10 +105,8 @@ class TableBoard final : public NoticeBoard {
   Result<void> take_down(Topic topic, const std::string& key, std::int64_t version, Deadline deadline) override {
     dynamo::ItemWrite request{
         .kind = dynamo::ItemWrite::Kind::remove, .table = place_.table, .item = names_.key(id_of(topic, key))};
-    request.condition = "attribute_not_exists(#id) OR #version = :version";
-    request.names.emplace("#id", names_.hash);
-    request.names.emplace("#version", attribute::kNoticeVersion);
-    request.values.emplace(":version", dynamo::AttributeValue::number(version));
+    Placeholders spelt(request);
+    request.condition = spelt.absent(names_.hash) + " OR " + is_of_version(spelt, version);
     SLUICE_PASS_ON(write(request, deadline));
     return topic == Topic::hosts ? change_roll(Roll::strike, key, deadline) : Result<void>();
   }
@@ -124,6 +116,10 @@ class TableBoard final : public NoticeBoard {
 
  private:
   enum class Roll { enter, strike };
+
+  static std::string is_of_version(Placeholders& spelt, std::int64_t version) {
+    return spelt.equal(attribute::kNoticeVersion, dynamo::AttributeValue::number(version));
+  }
 
   Result<dynamo::Item> item(const std::string& id, bool consistent, Deadline deadline) const {
     const dynamo::GetItemRequest request{.table = place_.table, .key = names_.key(id), .consistent = consistent};
@@ -155,9 +151,8 @@ class TableBoard final : public NoticeBoard {
   Result<void> change_roll(Roll change, const std::string& key, Deadline deadline) const {
     dynamo::ItemWrite request{
         .kind = dynamo::ItemWrite::Kind::update, .table = place_.table, .item = names_.key(roll_id())};
-    request.update = change == Roll::enter ? "ADD #keys :key" : "DELETE #keys :key";
-    request.names.emplace("#keys", attribute::kNoticeKeys);
-    request.values.emplace(":key", dynamo::StringSet{{key}});
+    request.update = (change == Roll::enter ? "ADD " : "DELETE ") +
+                     Placeholders(request).compared(attribute::kNoticeKeys, " ", dynamo::StringSet{{key}});
     return write(request, deadline);
   }
 
