@@ -177,7 +177,7 @@ StoredMessage decode_standing(const Item& item) {
   record.invisible_until = table::time_of(item, attribute::kInvisibleUntilAt);
   record.failure = table::decode_failure(attribute_of(item, attribute::kFailure));
   record.marks = marks_of(item);
-  record.message.checkpoint = table::checkpoint_of(attribute_of(item, attribute::kCheckpoint));
+  record.message.checkpoint = table::bytes_of(item, attribute::kCheckpoint);
   return record;
 }
 

@@ -339,7 +339,7 @@ core::MessageState state_of(const Item& item) {
           .priority = stored_priority(item),
           .group = dynamo::text_of(item, attribute::kGroup),
           .failure = table::decode_failure(attribute_of(item, attribute::kFailure)),
-          .checkpoint = table::checkpoint_of(attribute_of(item, attribute::kCheckpoint))};
+          .checkpoint = table::bytes_of(item, attribute::kCheckpoint)};
 }
 
 std::string held_sort(const Item& item) { return dynamo::text_of(item, attribute::kHold); }

@@ -58,32 +58,29 @@ Duration milliseconds_of(const dynamo::Map& map, std::string_view name) {
   return std::chrono::milliseconds(std::clamp<std::int64_t>(number, 0, kMost));
 }
 
-FailedAttempt attempt_of(const dynamo::Map& map) {
-  return {.error = text_of(map, "error"),
-          .host = text_of(map, "host"),
-          .attempt = count_of(attribute_of(map, "attempt")),
-          .wait = milliseconds_of(map, "wait_ms"),
-          .took = milliseconds_of(map, "took_ms"),
-          .failed_at = time_of(map, "failed_at").value_or(WallTime{})};
+/// What is kept of each failed attempt, the last one and those before it.
+template <typename Attempt>
+Attempt attempt_of(const dynamo::Map& map) {
+  Attempt attempt;
+  attempt.error = text_of(map, "error");
+  attempt.host = text_of(map, "host");
+  attempt.wait = milliseconds_of(map, "wait_ms");
+  attempt.took = milliseconds_of(map, "took_ms");
+  attempt.failed_at = time_of(map, "failed_at").value_or(WallTime{});
+  return attempt;
 }
 
-void add_milliseconds(dynamo::Map& map, Duration wait, Duration took) {
-  const auto count = [](Duration span) { return std::chrono::duration_cast<std::chrono::milliseconds>(span).count(); };
-  if (count(wait) > 0) {
-    map.emplace("wait_ms", AttributeValue::number(count(wait)));
-  }
-  if (count(took) > 0) {
-    map.emplace("took_ms", AttributeValue::number(count(took)));
-  }
-}
-
-AttributeValue encode_attempt(const FailedAttempt& attempt) {
+template <typename Attempt>
+dynamo::Map map_of(const Attempt& attempt, std::size_t most_bytes) {
   dynamo::Map map;
-  map.emplace("error", clean_utf8(attempt.error, kMaxEarlierFailureBytes, "?"));
+  map.emplace("error", clean_utf8(attempt.error, most_bytes, "?"));
   map.emplace("host", clean_utf8(attempt.host, 255, "?"));
-  map.emplace("attempt", AttributeValue::number(attempt.attempt));
   map.emplace("failed_at", format_timestamp(attempt.failed_at));
-  add_milliseconds(map, attempt.wait, attempt.took);
+  for (const auto& [name, span] : {std::pair("wait_ms", attempt.wait), std::pair("took_ms", attempt.took)}) {
+    if (const auto count = std::chrono::duration_cast<std::chrono::milliseconds>(span).count(); count > 0) {
+      map.emplace(name, AttributeValue::number(count));
+    }
+  }
   return map;
 }
 
@@ -91,8 +88,12 @@ AttributeValue encode_attempt(const FailedAttempt& attempt) {
 
 // As Go's reader: garbage, NULL and "" are all the absent time. Hidden until the year 9999 is hidden.
 std::optional<WallTime> time_of(const Item& item, std::string_view name) {
-  const auto* text = dynamo::find<std::string>(item, name);
-  return text == nullptr ? std::nullopt : parse_timestamp_or_end(*text);
+  return parse_timestamp_or_end(text_of(item, name));
+}
+
+std::string bytes_of(const Item& item, std::string_view name) {
+  const auto* binary = dynamo::find<dynamo::Binary>(item, name);
+  return binary == nullptr ? std::string() : binary->bytes;
 }
 
 std::uint32_t count_of(const AttributeValue* value) {
@@ -156,18 +157,16 @@ Attributes decode_attributes(const dynamo::AttributeValue* value) {
 }
 
 AttributeValue encode_failure(const Failure& failure) {
-  dynamo::Map map;
-  map.emplace("error", clean_utf8(failure.error, kMaxFailureBytes, "?"));
+  dynamo::Map map = map_of(failure, kMaxFailureBytes);
   map.emplace("handler", clean_utf8(failure.handler, 255, "?"));
-  map.emplace("host", clean_utf8(failure.host, 255, "?"));
   map.emplace("attempts", AttributeValue::number(failure.attempts));
-  map.emplace("failed_at", format_timestamp(failure.failed_at));
-  add_milliseconds(map, failure.wait, failure.took);
-  if (!failure.earlier.empty()) {
-    dynamo::List earlier;
-    for (const FailedAttempt& attempt : failure.earlier) {
-      earlier.push_back(encode_attempt(attempt));
-    }
+  dynamo::List earlier;
+  for (const FailedAttempt& attempt : failure.earlier) {
+    dynamo::Map one = map_of(attempt, kMaxEarlierFailureBytes);
+    one.emplace("attempt", AttributeValue::number(attempt.attempt));
+    earlier.emplace_back(std::move(one));
+  }
+  if (!earlier.empty()) {
     map.emplace("earlier", std::move(earlier));
   }
   return map;
@@ -178,28 +177,19 @@ Failure decode_failure(const AttributeValue* value) {
   if (map == nullptr) {
     return {};
   }
-  Failure failure;
-  failure.error = text_of(*map, "error");
+  auto failure = attempt_of<Failure>(*map);
   failure.handler = text_of(*map, "handler");
-  failure.host = text_of(*map, "host");
   failure.attempts = count_of(attribute_of(*map, "attempts"));
-  failure.failed_at = time_of(*map, "failed_at").value_or(WallTime{});
-  failure.wait = milliseconds_of(*map, "wait_ms");
-  failure.took = milliseconds_of(*map, "took_ms");
   if (const auto* earlier = dynamo::find<dynamo::List>(*map, "earlier")) {
     for (const AttributeValue& one : *earlier) {
       const auto* attempt = one.get<dynamo::Map>();
       if (attempt != nullptr && failure.earlier.size() < kEarlierFailures) {
-        failure.earlier.push_back(attempt_of(*attempt));
+        failure.earlier.push_back(attempt_of<FailedAttempt>(*attempt));
+        failure.earlier.back().attempt = count_of(attribute_of(*attempt, "attempt"));
       }
     }
   }
   return failure;
-}
-
-std::string checkpoint_of(const AttributeValue* value) {
-  const auto* binary = value == nullptr ? nullptr : value->get<dynamo::Binary>();
-  return binary == nullptr ? std::string() : binary->bytes;
 }
 
 }  // namespace sluice::queue::table

@@ -30,6 +30,8 @@ inline constexpr std::size_t kMaxEarlierFailureBytes = 120;
 
 /// The time that an attribute spells; nothing: it spells none.
 std::optional<WallTime> time_of(const dynamo::Item& item, std::string_view name);
+/// Empty for what is no bytes.
+std::string bytes_of(const dynamo::Item& item, std::string_view name);
 /// A whole number of 31 bits; what is less or more counts as the least or the most, what is none as 0.
 std::uint32_t count_of(const dynamo::AttributeValue* value);
 
@@ -67,8 +69,5 @@ dynamo::AttributeValue encode_failure(const Failure& failure);
 
 /// What an attribute's value says; empty where it says none, or where there is no value. Never fails.
 Failure decode_failure(const dynamo::AttributeValue* value);
-
-/// A checkpoint as the record keeps it; empty where the value is no bytes, or where there is none.
-std::string checkpoint_of(const dynamo::AttributeValue* value);
 
 }  // namespace sluice::queue::table

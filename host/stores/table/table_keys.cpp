@@ -105,8 +105,7 @@ std::optional<StoredKey> read_key_item(const dynamo::Item& item, const ItemScope
   key.owner = *owner;
   const auto* done = dynamo::find<bool>(item, kKeyDone);
   key.done = done != nullptr && *done;
-  const auto* result = dynamo::find<dynamo::Binary>(item, kKeyResult);
-  key.result = result == nullptr ? std::string() : result->bytes;
+  key.result = bytes_of(item, kKeyResult);
   constexpr std::int64_t kLatest = kEndOfTime.time_since_epoch() / std::chrono::milliseconds(1);
   key.until = WallTime(std::chrono::milliseconds(std::clamp<std::int64_t>(*until, 0, kLatest)));
   return key;
