@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "host/stores/table/table_clock.hpp"
 #include "host/stores/table/table_errors.hpp"
 #include "host/stores/table/table_keys.hpp"
@@ -32,22 +33,21 @@ class Examination {
     if (!spec_.layout.range_key.empty()) {
       expect_type(spec_.layout.range_key, kKeysAreForEver);
     }
-    const auto index = spec_.layout.indexed
-                           ? std::find_if(table_.indexes.begin(), table_.indexes.end(),
-                                          [this](const auto& candidate) { return candidate.name == spec_.index; })
-                           : table_.indexes.end();
-    if (index != table_.indexes.end()) {
+    if (table_.status != "ACTIVE") {
+      add(table::FindingLevel::waiting, "the table is " + table_.status, "wait until it is ACTIVE");
+    }
+    const auto* const index =
+        spec_.layout.indexed
+            ? find_where(table_.indexes, [this](const auto& candidate) { return candidate.name == spec_.index; })
+            : nullptr;
+    if (index != nullptr) {
       examine_index(*index);
     } else if (spec_.layout.indexed) {
       add(table::FindingLevel::unfit, "there is no index '" + spec_.index + "'", missing_index_mend());
     }
-    if (table_.status != "ACTIVE") {
-      add(table::FindingLevel::waiting, "the table is " + table_.status, "wait until it is ACTIVE");
-    }
-    if (index != table_.indexes.end()) {
-      examine_index_status(*index);
-    }
-    advise(!spec_.layout.indexed || index != table_.indexes.end());
+    advise(index);
+    std::stable_sort(findings_.begin(), findings_.end(),
+                     [](const auto& left, const auto& right) { return left.level < right.level; });
     return std::move(findings_);
   }
 
@@ -92,9 +92,6 @@ class Examination {
     expect("the index's projection", index.projection, "ALL", kIndexesAreReplaced);
     expect_type(dynamomq::attribute::kQueueType, kIndexesAreReplaced);
     expect_type(dynamomq::attribute::kSentAt, kIndexesAreReplaced);
-  }
-
-  void examine_index_status(const dynamo::IndexDescription& index) {
     if (index.status != "ACTIVE" || index.backfilling) {
       add(table::FindingLevel::waiting,
           "the index is " + index.status + (index.backfilling ? " and does not show all messages yet" : ""),
@@ -112,7 +109,8 @@ class Examination {
     return "add one with the hash key queue_type (S), the range key sent_at (S) and the projection ALL";
   }
 
-  void advise(bool has_index) {
+  /// `own`: the queue's index; null: it has none.
+  void advise(const dynamo::IndexDescription* own) {
     if (!table_.deletion_protection) {
       add(table::FindingLevel::advice, "the table is not protected from deletion", "turn on its deletion protection");
     }
@@ -120,9 +118,11 @@ class Examination {
       add(table::FindingLevel::advice, "capacity is provisioned, and a queue's load comes in waves",
           "change the billing mode to PAY_PER_REQUEST, or let table and index scale by themselves");
     }
+    if (own == nullptr && spec_.layout.indexed) {
+      return;  // another one may be the one that was meant
+    }
     for (const auto& index : table_.indexes) {
-      // Where its own index is missing, another may be the one that was meant.
-      if (has_index && (!spec_.layout.indexed || index.name != spec_.index)) {
+      if (&index != own) {
         add(table::FindingLevel::advice,
             "index '" + index.name + "' is none of this queue's, and each write pays for it too",
             "delete it if nobody reads it");
@@ -157,29 +157,25 @@ dynamo::CreateTableRequest request_of(const TableSpec& spec, bool deletion_prote
   return request;
 }
 
-// Every difference from what a queue needs, in one line; empty: none.
-std::string differences_of(const dynamo::TableDescription& table, const TableSpec& spec) {
-  std::string differences;
+// What of a table is like that, in one line; empty: nothing.
+std::string findings_of(const dynamo::TableDescription& table, const TableSpec& spec, table::FindingLevel level) {
+  std::string all;
   for (const table::TableFinding& finding : examine_table(table, spec)) {
-    if (finding.level == table::FindingLevel::unfit) {
-      differences += (differences.empty() ? "" : ", ") + finding.what;
+    if (finding.level == level) {
+      all += (all.empty() ? "" : ", ") + finding.what;
     }
   }
-  return differences;
+  return all;
 }
 
-bool is_active(const dynamo::TableDescription& table, const TableSpec& spec) {
-  bool active = table.status == "ACTIVE";
-  for (const auto& index : table.indexes) {
-    active = active && (!spec.layout.indexed || index.name != spec.index || index.status == "ACTIVE");
+Result<void> fits(const dynamo::TableDescription& table, const TableSpec& spec) {
+  const std::string differences = findings_of(table, spec, table::FindingLevel::unfit);
+  if (differences.empty()) {
+    return {};
   }
-  return active;
-}
-
-Error differs(const TableSpec& spec, const std::string& differences) {
   const std::string queue = spec.layout == kDynamoMqLayout ? "a queue" : "queues of the leased layout";
-  return {ErrorCode::invalid, "table '" + spec.table + "' exists but cannot hold " + queue + ": " + differences +
-                                  "; name another table, or delete this one"};
+  return Error(ErrorCode::invalid, "table '" + spec.table + "' exists but cannot hold " + queue + ": " + differences +
+                                       "; name another table, or delete this one");
 }
 
 Error table_error(const TableSpec& spec, const dynamo::Error& error) {
@@ -198,11 +194,8 @@ Result<TableOutcome> wait_until_active(dynamo::Client& client, const TableSpec& 
     if (!table && table.error().kind != dynamo::ErrorKind::resource_not_found) {
       return table_error(spec, table.error());
     }
-    if (table && is_active(*table, spec)) {
-      const std::string differences = differences_of(*table, spec);
-      if (!differences.empty()) {
-        return differs(spec, differences);
-      }
+    if (table && findings_of(*table, spec, table::FindingLevel::waiting).empty()) {
+      SLUICE_PASS_ON(fits(*table, spec));
       return outcome;
     }
     if (deadline.passed(clock.steady_now())) {
@@ -325,10 +318,7 @@ Result<TableOutcome> create_queue_table(dynamo::Client& client, const TableSpec&
                                         Deadline deadline, const std::stop_token& stop) {
   const auto existing = client.describe_table(spec.table, deadline);
   if (existing) {
-    const std::string differences = differences_of(*existing, spec);
-    if (!differences.empty()) {
-      return differs(spec, differences);
-    }
+    SLUICE_PASS_ON(fits(*existing, spec));
     return wait_until_active(client, spec, clock, deadline, stop, TableOutcome::exists);
   }
   if (existing.error().kind != dynamo::ErrorKind::resource_not_found) {
@@ -354,13 +344,9 @@ Result<void> check_table(dynamo::Client& client, const TableSpec& spec, Deadline
   if (!table) {
     return table_error(spec, table.error());
   }
-  const std::string differences = differences_of(*table, spec);
-  if (!differences.empty()) {
-    return differs(spec, differences);
-  }
-  if (!is_active(*table, spec)) {
-    return Error(ErrorCode::unavailable,
-                 "table '" + spec.table + "' is " + table->status + "; wait until it is ACTIVE");
+  SLUICE_PASS_ON(fits(*table, spec));
+  if (const std::string waits = findings_of(*table, spec, table::FindingLevel::waiting); !waits.empty()) {
+    return Error(ErrorCode::unavailable, "table '" + spec.table + "': " + waits + "; wait until it is ACTIVE");
   }
   return {};
 }
