@@ -100,15 +100,44 @@ class DynamoMqOperator final : public table::RecordOperator {
   }
 
   std::vector<PutResult> put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) override {
-    auto results = put_records(parts_, place(), records, mode, deadline);
+    std::vector<SendResult> fates(records.size());
+    std::vector<Insert> inserts;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      fates[i].id = records[i].message.id;
+      if (auto item = item_of(records[i])) {
+        inserts.push_back({.item = std::move(*item), .result = &fates[i], .replace = mode == PutMode::replace});
+      } else {
+        fates[i] = {SendStatus::failed, {}, item.error()};
+      }
+    }
+    put_new(parts_, place(), inserts, deadline);
     for (const StoredMessage& record : records) {
       queue_.put(record);
     }
+    auto results = table::put_results(std::move(fates));
     doorbell_.ring_put(place().queue, results);
     return results;
   }
 
  private:
+  /// The item that puts this record.
+  Result<dynamo::Item> item_of(const StoredMessage& record) const {
+    const std::string name = "message '" + record.message.id + "'";
+    if (record.message.priority != Priority::normal) {
+      return Error(ErrorCode::invalid,
+                   name + " has the priority " + std::string(to_string(record.message.priority)) +
+                       ", and a DynamoDB table has none; take it away, or put it into the queue of its class");
+    }
+    SLUICE_TRY(item, encode_stored(record));
+    item->insert_or_assign(std::string(attribute::kNonce), parts_.nonces.anonymous());
+    if (const std::size_t bytes = table::item_bytes(*item); bytes > table::kMaxItemBytes) {
+      return Error(ErrorCode::invalid, name + " takes " + std::to_string(bytes) +
+                                           " bytes as an item and DynamoDB holds " +
+                                           std::to_string(table::kMaxItemBytes));
+    }
+    return std::move(*item);
+  }
+
   Result<dynamo::Page> page_of(const dynamo::QueryRequest& request, Deadline deadline) const {
     return table::checked(place(), parts_.client.query(request, deadline));
   }

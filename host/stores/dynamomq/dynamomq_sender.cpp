@@ -16,8 +16,6 @@
 namespace sluice::queue::dynamomq {
 namespace {
 
-SendResult failed(std::string id, Error error) { return {SendStatus::failed, std::move(id), std::move(error)}; }
-
 /// Sends messages to one queue.
 ///
 /// An insert is refused by itself when the id is there, so that no read comes first. One whose answer was lost is
@@ -39,18 +37,18 @@ class DynamoMqSender final : public Sender {
       result.id = messages[i].id;
       auto item = sure ? item_of(messages[i], result.id) : Result<dynamo::Item>(sure.error());
       if (!item) {
-        result = failed(std::move(result.id), item.error());
+        result = {SendStatus::failed, std::move(result.id), item.error()};
       } else if (has_send_keys(messages[i])) {
         keyed.push_back({.item = std::move(*item), .result = &result, .message = &messages[i]});
       } else {
-        plain.push_back({.place = i, .item = std::move(*item), .is_new = true});
+        plain.push_back({.item = std::move(*item), .result = &result, .is_new = true});
       }
     }
     if (!keyed.empty()) {
       const auto layout = make_dynamomq_layout(parts_, place_);
       table::KeyedInserter(parts_, *layout, {}).insert(std::move(keyed), deadline);
     }
-    send_plain(plain, results, deadline);
+    put_new(parts_, place_, plain, deadline);
     doorbell_.ring_sent(place_.queue, messages, results);
     return results;
   }
@@ -66,18 +64,6 @@ class DynamoMqSender final : public Sender {
     }
     id = id.empty() ? make_uuid(random_) : id;
     return encode_record(message, {id, parts_.clock.wall_now(), parts_.nonces.anonymous()});
-  }
-
-  void send_plain(const std::vector<Insert>& inserts, std::vector<SendResult>& results, Deadline deadline) const {
-    const auto outcomes = put_new(parts_, place_, inserts, deadline);
-    for (std::size_t k = 0; k < inserts.size(); ++k) {
-      SendResult& result = results[inserts[k].place];
-      if (outcomes[k].fate == table::StatementFate::refused) {
-        result = {SendStatus::duplicate_id, result.id, table::duplicate_id(place_, result.id)};
-      } else if (outcomes[k].fate != table::StatementFate::done) {
-        result = failed(result.id, error_of(place_, outcomes[k]));
-      }
-    }
   }
 
   table::StoreParts parts_;

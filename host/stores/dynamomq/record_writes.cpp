@@ -4,10 +4,12 @@
 #include <iterator>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/item_reading.hpp"
 #include "host/stores/dynamomq/record.hpp"
 #include "host/stores/table/item_values.hpp"
+#include "host/stores/table/record_layout.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -30,24 +32,20 @@ bool is_ours(const Insert& insert, const dynamo::Item& record) {
           same(insert.item, record, attribute::kData));
 }
 
-PutResult failed(Error error) { return {PutStatus::failed, std::move(error)}; }
-
-/// The item that puts this record.
-Result<dynamo::Item> item_of(const table::StoreParts& parts, const StoredMessage& record) {
-  const std::string name = "message '" + record.message.id + "'";
-  if (record.message.priority != Priority::normal) {
-    return Error(ErrorCode::invalid,
-                 name + " has the priority " + std::string(to_string(record.message.priority)) +
-                     ", and a DynamoDB table has none; take it away, or put it into the queue of its class");
+/// What became of an insert in doubt, by what lies under its id.
+void find_out(const Insert& insert, const dynamo::Result<Records>& records, table::StatementOutcome& outcome) {
+  const bool refused = outcome.fate == StatementFate::refused;
+  if (!records) {
+    // Why the write itself got no answer says more than why the look afterwards got none; if refused, it got one.
+    outcome.error = refused ? records.error() : outcome.error;
+    outcome.fate = StatementFate::unknown;
+  } else if (const auto found = records->find(insert.result->id); found != records->end()) {
+    outcome.fate = is_ours(insert, found->second) ? StatementFate::done
+                   : insert.replace               ? StatementFate::unknown
+                                                  : StatementFate::refused;
+  } else if (refused) {
+    outcome.fate = StatementFate::done;  // its first try was ours, and somebody has finished with it since
   }
-  SLUICE_TRY(item, encode_stored(record));
-  item->insert_or_assign(std::string(attribute::kNonce), parts.nonces.anonymous());
-  if (const std::size_t bytes = table::item_bytes(*item); bytes > table::kMaxItemBytes) {
-    return Error(ErrorCode::invalid, name + " takes " + std::to_string(bytes) +
-                                         " bytes as an item and DynamoDB holds " +
-                                         std::to_string(table::kMaxItemBytes));
-  }
-  return std::move(*item);
 }
 
 }  // namespace
@@ -123,9 +121,7 @@ dynamo::QueryRequest query_of_half(const table::QueueTable& place, Half half) {
 
 dynamo::Result<Records> read_records(const table::StoreParts& parts, const table::QueueTable& place,
                                      const std::vector<std::string>& ids, Deadline deadline) {
-  std::vector<dynamo::Item> keys;
-  std::transform(ids.begin(), ids.end(), std::back_inserter(keys),
-                 [](const std::string& id) { return kNames.key(id); });
+  const auto keys = mapped(ids, [](const std::string& id) { return kNames.key(id); });
   SLUICE_TRY(items, table::read_items(parts.client, place.table, keys, deadline));
   Records records;
   for (dynamo::Item& item : *items) {
@@ -135,79 +131,39 @@ dynamo::Result<Records> read_records(const table::StoreParts& parts, const table
   return records;
 }
 
-std::vector<table::StatementOutcome> put_new(const table::StoreParts& parts, const table::QueueTable& place,
-                                             std::span<const Insert> inserts, Deadline deadline) {
-  std::vector<table::RecordWrite> writes;
-  writes.reserve(inserts.size());
-  for (const Insert& insert : inserts) {
-    writes.push_back({.kind = table::RecordWrite::Kind::insert,
-                      .table = place.table,
-                      .expected = {insert.id(), {}},
-                      .whatever_it_is = insert.replace,
-                      .item = insert.item,
-                      .names = &kNames});
-  }
+void put_new(const table::StoreParts& parts, const table::QueueTable& place, std::span<const Insert> inserts,
+             Deadline deadline) {
+  auto writes = mapped(inserts, [&](const Insert& insert) {
+    return table::RecordWrite{.kind = table::RecordWrite::Kind::insert,
+                              .table = place.table,
+                              .expected = {insert.result->id, {}},
+                              .whatever_it_is = insert.replace,
+                              .item = insert.item,
+                              .names = &kNames};
+  });
   auto outcomes = parts.runner.run(std::move(writes), table::Repetition::until_known, deadline);
   std::vector<std::string> doubtful;
   for (std::size_t i = 0; i < inserts.size(); ++i) {
     if (table::in_doubt(outcomes[i])) {
-      doubtful.push_back(inserts[i].id());
+      doubtful.push_back(inserts[i].result->id);
     }
-  }
-  if (doubtful.empty()) {
-    return outcomes;
   }
   const auto records = read_records(parts, place, doubtful, deadline);
   for (std::size_t i = 0; i < inserts.size(); ++i) {
     table::StatementOutcome& outcome = outcomes[i];
-    if (!table::in_doubt(outcome)) {
-      continue;
+    if (table::in_doubt(outcome)) {
+      find_out(inserts[i], records, outcome);
     }
-    const bool refused = outcome.fate == StatementFate::refused;
-    if (!records) {
-      // Why the write itself got no answer says more than why the look afterwards got none; if refused, it got one.
-      outcome.error = refused ? records.error() : outcome.error;
-      outcome.fate = StatementFate::unknown;
-      continue;
-    }
-    const auto found = records->find(inserts[i].id());
-    if (found != records->end()) {
-      outcome.fate = is_ours(inserts[i], found->second) ? StatementFate::done
-                     : inserts[i].replace               ? StatementFate::unknown
-                                                        : StatementFate::refused;
-    } else if (refused) {
-      outcome.fate = StatementFate::done;  // its first try was ours, and somebody has finished with it since
+    SendResult& result = *inserts[i].result;
+    if (outcome.fate == StatementFate::refused) {
+      result = {SendStatus::duplicate_id, result.id, table::duplicate_id(place, result.id)};
+    } else if (outcome.fate != StatementFate::done) {
+      Error error = table::store_error(place, outcome.error);
+      const bool unknown = outcome.fate == StatementFate::unknown;
+      result = {SendStatus::failed, result.id,
+                unknown ? Error(ErrorCode::unknown_outcome, error.message()) : std::move(error)};
     }
   }
-  return outcomes;
-}
-
-Error error_of(const table::QueueTable& place, const table::StatementOutcome& outcome) {
-  Error error = table::store_error(place, outcome.error);
-  return outcome.fate == StatementFate::unknown ? Error(ErrorCode::unknown_outcome, error.message()) : error;
-}
-
-std::vector<PutResult> put_records(const table::StoreParts& parts, const table::QueueTable& place,
-                                   std::span<const StoredMessage> records, PutMode mode, Deadline deadline) {
-  std::vector<PutResult> results(records.size());
-  std::vector<Insert> inserts;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    if (auto item = item_of(parts, records[i])) {
-      inserts.push_back({.place = i, .item = std::move(*item), .replace = mode == PutMode::replace});
-    } else {
-      results[i] = failed(item.error());
-    }
-  }
-  const auto outcomes = put_new(parts, place, inserts, deadline);
-  for (std::size_t k = 0; k < inserts.size(); ++k) {
-    PutResult& result = results[inserts[k].place];
-    if (outcomes[k].fate == StatementFate::refused) {
-      result = {PutStatus::exists, {}};
-    } else if (outcomes[k].fate != StatementFate::done) {
-      result = failed(error_of(place, outcomes[k]));
-    }
-  }
-  return results;
 }
 
 }  // namespace sluice::queue::dynamomq

@@ -12,7 +12,7 @@
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "dynamo/item_reading.hpp"
-#include "host/queue/operator.hpp"
+#include "host/queue/sender.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/core/transitions.hpp"
 #include "host/stores/dynamomq/schema.hpp"
@@ -55,24 +55,17 @@ dynamo::Result<Records> read_records(const table::StoreParts& parts, const table
 
 /// A record that is to be put.
 struct Insert {
-  std::size_t place = 0;  ///< in what was asked for
-  dynamo::Item item;      ///< with a nonce
+  dynamo::Item item;             ///< with a nonce
+  SendResult* result = nullptr;  ///< has its id
   /// It is a message as it was sent: whoever has claimed it since has replaced the nonce, but neither the time of its
   /// creation nor its data.
   bool is_new = false;
   bool replace = false;  ///< whatever lies under its id; otherwise nothing must
-
-  std::string id() const { return dynamo::text_of(item, attribute::kId); }
 };
 
-/// Puts them, and finds out by their nonces what became of those whose answers were lost. In their order: an outcome is
-/// `done`, `refused` because the id is another's, or why it failed is `error_of` it; `unknown`: it may be on its way.
-std::vector<table::StatementOutcome> put_new(const table::StoreParts& parts, const table::QueueTable& place,
-                                             std::span<const Insert> inserts, Deadline deadline);
-Error error_of(const table::QueueTable& place, const table::StatementOutcome& outcome);
-
-/// Writes whole records, for those who copy queues; as Operator::put.
-std::vector<PutResult> put_records(const table::StoreParts& parts, const table::QueueTable& place,
-                                   std::span<const StoredMessage> records, PutMode mode, Deadline deadline);
+/// Puts them, and finds out by their nonces what became of those whose answers were lost. Sets the result of each that
+/// is not there then.
+void put_new(const table::StoreParts& parts, const table::QueueTable& place, std::span<const Insert> inserts,
+             Deadline deadline);
 
 }  // namespace sluice::queue::dynamomq

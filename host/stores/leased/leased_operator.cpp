@@ -337,14 +337,7 @@ class LeasedOperator final : public table::RecordOperator {
       }
     }
     insert_keyed(queue_, std::move(drafts), deadline);
-    std::vector<PutResult> results;
-    results.reserve(fates.size());
-    for (SendResult& fate : fates) {
-      results.push_back(fate.status == SendStatus::sent ? PutResult{}
-                        : fate.status == SendStatus::duplicate_id
-                            ? PutResult{PutStatus::exists, {}}
-                            : PutResult{PutStatus::failed, std::move(fate.error)});
-    }
+    auto results = table::put_results(std::move(fates));
     doorbell_.ring_put(place().queue, results);
     return results;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/ranges.hpp"
 #include "base/text/utf8.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/core/writes.hpp"
@@ -243,6 +244,14 @@ void RecordOperator::put_edited(Task& task, const dynamo::Item& after, Deadline 
     }
   }
   note(task, parts_.runner.run({std::move(write)}, Repetition::until_known, deadline).front(), true);
+}
+
+std::vector<PutResult> put_results(std::vector<SendResult> fates) {
+  return mapped(fates, [](SendResult& fate) {
+    return fate.status == SendStatus::sent           ? PutResult{}
+           : fate.status == SendStatus::duplicate_id ? PutResult{PutStatus::exists, {}}
+                                                     : PutResult{PutStatus::failed, std::move(fate.error)};
+  });
 }
 
 // Overviews.

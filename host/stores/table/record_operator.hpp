@@ -12,6 +12,7 @@
 #include "host/queue/doorbell.hpp"
 #include "host/queue/error_groups.hpp"
 #include "host/queue/operator.hpp"
+#include "host/queue/sender.hpp"
 #include "host/stores/core/transitions.hpp"
 #include "host/stores/table/record_layout.hpp"
 
@@ -96,6 +97,9 @@ class RecordOperator : public Operator {
   void judge(Task& task, dynamo::Item record) const;
   bool judge_doubt(Task& task, const dynamo::Item& record) const;
 };
+
+/// What becomes of records that are put, by what became of sending them.
+std::vector<PutResult> put_results(std::vector<SendResult> fates);
 
 /// Adds up an overview, record by record in claiming order. A value; not thread-safe.
 class OverviewCount {
