@@ -91,9 +91,7 @@ class Claimer {
     const bool in_sequence = request.rules.order == Order::queue;
     Attempt result;
     const std::size_t max = std::min(request.max, in_sequence ? 1 : state_.sizes.messages_in(request.bytes));
-    if (auto unresolved = state_.claims.take(max, request.suspects); !unresolved.empty()) {
-      resolve(std::move(unresolved), deadline, result);
-    }
+    resolve(state_.claims.take(max, request.suspects), deadline, result);
     if (in_sequence) {
       claim_first(max, request, deadline, result);
     } else {
@@ -243,11 +241,10 @@ class Claimer {
   }
 
   void attempt(std::vector<Candidate> candidates, const ClaimRequest& request, Deadline deadline, Attempt& result) {
-    std::vector<table::RecordWrite> writes;
-    std::vector<std::string> nonces;
-    writes.reserve(candidates.size());
     const SteadyTime leased_until = table::until(parts_.clock.steady_now(), request.visibility);
     const core::ClaimTerms terms = terms_of(request);
+    std::vector<std::string> nonces;
+    std::vector<table::RecordWrite> writes;
     for (const auto& candidate : candidates) {
       nonces.push_back(parts_.nonces.next());
       writes.push_back(update_of(place_.table, {candidate.id, candidate.version, half_, {}, candidate.sort_key},
@@ -255,25 +252,50 @@ class Claimer {
     }
     auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::none, deadline);
     std::vector<UnresolvedClaim> unknown;
+    std::vector<Candidate> lost;
+    std::vector<Candidate> back;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const bool without_item =
-          outcomes[i].fate == table::StatementFate::done && nonce_of(outcomes[i].item) != nonces[i];
-      if (without_item && SLUICE_GUARD(empty_update_answer)) {
-        // An answer without the message: what it says cannot be handed out.
-        outcomes[i].fate = table::StatementFate::unknown;
-        outcomes[i].error =
-            dynamo::Error(dynamo::ErrorKind::malformed_response, "a claim was answered without its item");
-      }
-      if (outcomes[i].fate == table::StatementFate::unknown) {
-        outcomes[i].error.outcome_unknown = false;  // what came of it is looked up below
-        result.error = table::store_error(place_, outcomes[i].error);
-        unknown.push_back({candidates[i], nonces[i], leased_until});
+      Candidate& candidate = candidates[i];
+      table::StatementOutcome& outcome = outcomes[i];
+      switch (fate_of(outcome, nonces[i])) {
+        case table::StatementFate::done:
+          hand_out(outcome.item, candidate, leased_until, result);
+          break;
+        case table::StatementFate::refused:
+          lost.push_back(std::move(candidate));
+          break;
+        case table::StatementFate::unknown:
+          outcome.error.outcome_unknown = false;  // what came of it is looked up below
+          result.error = table::store_error(place_, outcome.error);
+          unknown.push_back({std::move(candidate), nonces[i], leased_until});
+          break;
+        case table::StatementFate::failed:
+          result.error = failure(outcome.error);
+          if (outcome.error.kind == dynamo::ErrorKind::validation) {
+            // Only this record cannot be claimed, such as one so near the size limit that nothing can be added to it.
+            candidate.state.hidden_until = parts_.clock.wall_now() + kUnclaimableRest;
+            backlog_.keep(std::move(candidate));
+          } else {
+            result.stop = true;
+            back.push_back(std::move(candidate));
+          }
+          break;
       }
     }
-    sort_out(candidates, outcomes, leased_until, result);
-    if (!unknown.empty()) {
-      resolve(std::move(unknown), deadline, result);
+    const table::Moment now = parts_.now();
+    backlog_.put_back(std::move(back), now);
+    backlog_.lost(lost, now);
+    resolve(std::move(unknown), deadline, result);
+  }
+
+  /// An answer without the message tells nothing: what it says cannot be handed out.
+  static table::StatementFate fate_of(table::StatementOutcome& outcome, const std::string& nonce) {
+    const bool without_item = outcome.fate == table::StatementFate::done && nonce_of(outcome.item) != nonce;
+    if (!without_item || !SLUICE_GUARD(empty_update_answer)) {
+      return outcome.fate;
     }
+    outcome.error = dynamo::Error(dynamo::ErrorKind::malformed_response, "a claim was answered without its item");
+    return table::StatementFate::unknown;
   }
 
   /// `before` is the record as it was claimed, or as it was read afterwards.
@@ -282,42 +304,9 @@ class Claimer {
     backlog_.claimed(Candidate::of(item));
   }
 
-  void sort_out(std::vector<Candidate>& candidates, std::vector<table::StatementOutcome>& outcomes,
-                SteadyTime leased_until, Attempt& result) {
-    std::vector<Candidate> lost;
-    std::vector<Candidate> back;
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      table::StatementOutcome& outcome = outcomes[i];
-      switch (outcome.fate) {
-        case table::StatementFate::done:
-          hand_out(outcome.item, candidates[i], leased_until, result);
-          break;
-        case table::StatementFate::refused:
-          lost.push_back(std::move(candidates[i]));
-          break;
-        case table::StatementFate::unknown:
-          break;
-        case table::StatementFate::failed:
-          result.error = failure(outcome.error);
-          if (outcome.error.kind == dynamo::ErrorKind::validation) {
-            // Only this record cannot be claimed, such as one so near the size limit that nothing can be added to it.
-            candidates[i].state.hidden_until = parts_.clock.wall_now() + kUnclaimableRest;
-            backlog_.keep(std::move(candidates[i]));
-          } else {
-            result.stop = true;
-            back.push_back(std::move(candidates[i]));
-          }
-          break;
-      }
-    }
-    const table::Moment now = parts_.now();
-    backlog_.put_back(std::move(back), now);
-    backlog_.lost(lost, now);
-  }
-
   void resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, Attempt& result) {
-    const auto ids = mapped(claims, [](const auto& claim) { return claim.candidate.id; });
-    auto records = read_records(parts_, place_, ids, deadline);
+    const auto ids = mapped(claims, [](const UnresolvedClaim& claim) { return claim.candidate.id; });
+    const auto records = read_records(parts_, place_, ids, deadline);
     if (!records) {
       for (auto& claim : claims) {
         state_.claims.remember(std::move(claim));
@@ -370,7 +359,7 @@ class CompletionWriter {
 
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) {
     const WallTime now = parts_.clock.wall_now();
-    const auto receipts = mapped(completions, [](const auto& completion) { return &completion.receipt; });
+    const auto receipts = mapped(completions, [](const Completion& completion) { return &completion.receipt; });
     find_held(receipts, deadline);
     const auto write = [&](std::size_t i, std::int64_t version, bool with_failure) {
       return end(completions[i], i, version, now, with_failure);
@@ -396,7 +385,7 @@ class CompletionWriter {
     }
     const table::Moment now = parts_.now();
     const WallTime invisible_until = later(now.wall, visibility);
-    const auto all = mapped(receipts, [](const auto& receipt) { return &receipt; });
+    const auto all = mapped(receipts, [](const Receipt& receipt) { return &receipt; });
     find_held(all, deadline);
     const auto write = [&](std::size_t i, std::int64_t version, bool) {
       return update(receipts[i], i, version, now.wall, attributes_of(core::extension(invisible_until)));
@@ -436,9 +425,6 @@ class CompletionWriter {
       if (!lease) {
         unknown.push_back(receipt->id);
       }
-    }
-    if (unknown.empty()) {
-      return;
     }
     const auto records = read_records(parts_, place_, unknown, deadline);
     for (std::size_t i = 0; i < receipts.size(); ++i) {

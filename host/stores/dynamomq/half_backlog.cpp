@@ -12,7 +12,6 @@
 namespace sluice::queue::dynamomq {
 namespace {
 
-bool is_suspect(const Candidate& candidate) { return candidate.suspect(); }
 bool is_innocent(const Candidate& candidate) { return !candidate.suspect(); }
 
 }  // namespace
@@ -174,7 +173,7 @@ Duration HalfBacklog::buffer_life(table::Moment now) const {
 
 std::vector<Candidate> HalfBacklog::take(const Pick& wanted) {
   if (wanted.suspects && wanted.count > 0 && !buffer_.empty() && buffer_.front()->suspect()) {
-    return buffer_.take_if(SLUICE_GUARD(suspect_alone) ? 1 : wanted.count, is_suspect);
+    return buffer_.take_if(SLUICE_GUARD(suspect_alone) ? 1 : wanted.count, &Candidate::suspect);
   }
   return buffer_.take_if(wanted.count, is_innocent);
 }

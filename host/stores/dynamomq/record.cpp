@@ -39,12 +39,6 @@ using dynamo::Item;
 using dynamo::text_of;
 using dynamo::whole_number;
 
-// What lies below it was of use to earlier versions.
-constexpr unsigned kFingerprintShift = 32;
-
-// 31 bits, so that a locator is not negative, and never zero.
-std::uint64_t fingerprint_of(std::string_view sort_key) { return (table::stable_hash(sort_key) & 0x7fffffffU) | 1U; }
-
 Error invalid(std::string message) { return {ErrorCode::invalid, std::move(message)}; }
 
 constexpr std::array kTimes{attribute::kCreatedAt, attribute::kUpdatedAt, attribute::kSentAt, attribute::kReceivedAt,
@@ -153,13 +147,13 @@ Candidate Candidate::of(const Item& item) {
   return candidate;
 }
 
+// Not negative, and never zero.
 std::int64_t make_locator(std::string_view sort_key) {
-  return static_cast<std::int64_t>(fingerprint_of(sort_key) << kFingerprintShift);
+  return static_cast<std::int64_t>(table::stable_hash(sort_key) >> 1U) | 1;
 }
 
 bool may_be_of(const Receipt& receipt, std::string_view sort_key) {
-  const std::uint64_t fingerprint = static_cast<std::uint64_t>(receipt.locator) >> kFingerprintShift;
-  return fingerprint == 0 || fingerprint == fingerprint_of(sort_key);
+  return receipt.locator == 0 || receipt.locator == make_locator(sort_key);
 }
 
 std::string stored_time(const std::optional<WallTime>& time) { return time ? format_timestamp(*time) : std::string(); }
