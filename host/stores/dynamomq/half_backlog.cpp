@@ -257,9 +257,17 @@ ScanFinding HalfBacklog::finding_of(const ScanStep& step, const dynamo::Page& pa
   std::size_t in_stretch = kStretchItems;
   for (const auto& item : page.items) {
     Candidate candidate = Candidate::of(item);
-    std::string sort_key = candidate.sort_key;
-    const Sight sight = absorb_candidate(std::move(candidate), step.at, finding);
-    if (sight.future) {
+    finding.ends_fresh = false;
+    const Candidate* lease = leases_.find(candidate.id);
+    if (lease != nullptr &&
+        (candidate.version.number > lease->version.number || candidate.sort_key != lease->sort_key)) {
+      leases_.erase(candidate.id);  // somebody else has claimed, changed or replaced it since
+      lease = nullptr;
+    }
+    const bool due = lease == nullptr && candidate.due(step.at.wall);
+    if (!due && candidate.sort_key > due_bound(step.at.wall)) {
+      ++finding.future;
+      sooner(finding.future_due, candidate.due_at());
       continue;
     }
     if (in_stretch == kStretchItems) {
@@ -268,54 +276,39 @@ ScanFinding HalfBacklog::finding_of(const ScanStep& step, const dynamo::Page& pa
     }
     ++in_stretch;
     Stretch& stretch = finding.stretches.back();
-    stretch.to = std::move(sort_key);
-    stretch.units += sight.hidden ? units : 0;
-    if (sight.due) {
-      stretch.due = std::min(stretch.due.value_or(*sight.due), *sight.due);
+    stretch.to = candidate.sort_key;
+    if (due) {
+      sooner(stretch.due, admit(std::move(candidate), step.at, finding));
+      continue;
+    }
+    stretch.units += units;
+    if (lease == nullptr) {  // otherwise it is known without reading when it comes due
+      contention_.saw_peer(table::NonceSource::tag_of(candidate.nonce), step.at.steady);
+      sooner(stretch.due, candidate.due_at());
     }
   }
   return finding;
 }
 
-HalfBacklog::Sight HalfBacklog::absorb_candidate(Candidate candidate, table::Moment now, ScanFinding& finding) {
-  finding.ends_fresh = false;
-  const Candidate* lease = leases_.find(candidate.id);
-  if (lease != nullptr && (candidate.version.number > lease->version.number || candidate.sort_key != lease->sort_key)) {
-    leases_.erase(candidate.id);  // somebody else has claimed, changed or replaced it since
-    lease = nullptr;
+std::optional<WallTime> HalfBacklog::admit(Candidate candidate, table::Moment now, ScanFinding& finding) {
+  const auto outdated = [&](const LeaseIndex& gone) {  // not so a new message of the same id
+    const Candidate* was = gone.find(candidate.id);
+    return was != nullptr && !was->due(now.wall) && was->sort_key == candidate.sort_key &&
+           was->nonce == candidate.nonce && candidate.version.number <= was->version.number;
+  };
+  if (outdated(removed_)) {
+    return std::nullopt;
   }
-  const bool sorted_in_future = candidate.sort_key > due_bound(now.wall);
-  if (lease == nullptr && candidate.due(now.wall)) {
-    const auto outdated = [&](const LeaseIndex& gone) {  // not so a new message of the same id
-      const Candidate* was = gone.find(candidate.id);
-      return was != nullptr && !was->due(now.wall) && was->sort_key == candidate.sort_key &&
-             was->nonce == candidate.nonce && candidate.version.number <= was->version.number;
-    };
-    if (outdated(removed_)) {
-      return {};
-    }
-    if (outdated(taken_)) {
-      return {.hidden = false, .future = false, .due = taken_.find(candidate.id)->due_at()};
-    }
-    if (const auto late = late_.find(candidate.id); late != late_.end() && late->second.contains(candidate.nonce)) {
-      candidate.never_arrived();
-    }
-    ++finding.ready;
-    const bool suspect = candidate.suspect();
-    const bool room = buffer_.add(std::move(candidate), now.steady);
-    finding.ends_fresh = room;
-    return {.hidden = false, .future = false, .due = suspect && !room ? std::optional(now.wall) : std::nullopt};
+  if (outdated(taken_)) {
+    return taken_.find(candidate.id)->due_at();
   }
-  if (sorted_in_future) {
-    ++finding.future;
-    finding.future_due = std::min(finding.future_due.value_or(kEndOfTime), candidate.due_at());
-    return {.hidden = false, .future = true, .due = {}};
+  if (const auto late = late_.find(candidate.id); late != late_.end() && late->second.contains(candidate.nonce)) {
+    candidate.never_arrived();
   }
-  if (lease != nullptr) {
-    return {.hidden = true, .future = false, .due = {}};  // when it comes due is known without reading
-  }
-  contention_.saw_peer(table::NonceSource::tag_of(candidate.nonce), now.steady);
-  return {.hidden = true, .future = false, .due = candidate.due_at()};
+  ++finding.ready;
+  const bool suspect = candidate.suspect();
+  finding.ends_fresh = buffer_.add(std::move(candidate), now.steady);
+  return suspect && !finding.ends_fresh ? std::optional(now.wall) : std::nullopt;
 }
 
 void HalfBacklog::claimed(Candidate record) {
@@ -331,8 +324,7 @@ std::optional<Duration> HalfBacklog::next_due(table::Moment now) const {
   const MutexLock lock(mutex_);
   std::optional<Duration> next = scanner_.next_due(now);
   if (const auto own = leases_.first_due()) {
-    const Duration left = std::max<Duration>(Duration::zero(), *own - now.wall) + kInstant;
-    next = next ? std::min(*next, left) : left;
+    sooner(next, std::max<Duration>(Duration::zero(), *own - now.wall) + kInstant);
   }
   return next;
 }

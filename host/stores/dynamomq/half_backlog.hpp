@@ -209,18 +209,12 @@ class HalfBacklog {
   std::vector<Candidate> take(const Pick& wanted) SLUICE_REQUIRES(mutex_);
   std::vector<Candidate> take_beside_others(const Pick& wanted, table::Moment now) SLUICE_REQUIRES(mutex_);
 
-  /// What a record looked like when it was read.
-  struct Sight {
-    bool hidden = false;
-    bool future = false;
-    std::optional<WallTime> due{};  ///< when to look again
-  };
-
   Duration buffer_life(table::Moment now) const SLUICE_REQUIRES(mutex_);
   ScanFinding finding_of(const ScanStep& step, const dynamo::Page& page) SLUICE_REQUIRES(mutex_);
   /// No record is any more what `record` says, which the index may still show: kept in `gone` until it has seen it.
   static void supersede(LeaseIndex& gone, Candidate record, WallTime now);
-  Sight absorb_candidate(Candidate candidate, table::Moment now, ScanFinding& finding) SLUICE_REQUIRES(mutex_);
+  /// Takes a record that is due into the buffer, unless it is known to be so no more. When to look at it again.
+  std::optional<WallTime> admit(Candidate candidate, table::Moment now, ScanFinding& finding) SLUICE_REQUIRES(mutex_);
 
   Random& random_;
 

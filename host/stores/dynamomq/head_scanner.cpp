@@ -11,12 +11,6 @@ namespace {
 
 constexpr double kUnreadUnits = 25;  // a guess at what nobody has read
 
-void sooner(std::optional<WallTime>& due, std::optional<WallTime> other) {
-  if (other) {
-    due = due ? std::min(*due, *other) : other;
-  }
-}
-
 constexpr std::size_t kSecondsLength = 19;           // of "2026-11-20T23:14:00"
 constexpr std::string_view kBehindTimestamps = ":";  // the character after '9'
 constexpr char kNext = '!';                          // after a key: just behind all records that have it
@@ -97,23 +91,17 @@ HeadMap::Place HeadMap::place_of(Stretches::const_iterator stretch) const {
           stretch->second.after};
 }
 
-std::optional<WallTime> HeadMap::first_due() const {
-  std::optional<WallTime> first;
-  for (const auto& [to, known] : stretches_) {
-    sooner(first, known.due);
-  }
-  return first;
+HeadMap::Stretches::const_iterator HeadMap::first() const {
+  return std::min_element(stretches_.begin(), stretches_.end(), [](const auto& left, const auto& right) {
+    return left.second.due.value_or(WallTime::max()) < right.second.due.value_or(WallTime::max());
+  });
 }
 
+std::optional<WallTime> HeadMap::first_due() const { return empty() ? std::nullopt : first()->second.due; }
+
 std::optional<HeadMap::Place> HeadMap::due(WallTime now) const {
-  auto longest = stretches_.end();
-  for (auto stretch = stretches_.begin(); stretch != stretches_.end(); ++stretch) {
-    const auto& due = stretch->second.due;
-    if (due && *due < now && (longest == stretches_.end() || *due < *longest->second.due)) {
-      longest = stretch;
-    }
-  }
-  return longest == stretches_.end() ? std::nullopt : std::optional(place_of(longest));
+  const auto due = first_due();
+  return due && *due < now ? std::optional(place_of(first())) : std::nullopt;
 }
 
 std::optional<HeadMap::Place> HeadMap::behind(const std::string& key) const {
@@ -375,22 +363,17 @@ void HeadScanner::absorb_leap(const ScanStep& step, const ScanFinding& finding) 
 
 std::optional<Duration> HeadScanner::next_due(table::Moment now) const {
   std::optional<WallTime> first = map_.first_due();
-  if (anywhere_due_) {
-    first = std::min(first.value_or(*anywhere_due_), *anywhere_due_);
-  }
+  sooner(first, anywhere_due_);
   std::optional<Duration> next;
   if (first) {
     const Duration purse = light() ? Duration::zero() : due_purse_.wait(now.steady);
     next = std::max<Duration>({*first - now.wall + kInstant, purse, Duration::zero()});
   }
   if (future_due_) {
-    const Duration left = std::max<Duration>(*future_due_ - now.wall + kInstant, Duration::zero());
-    next = next ? std::min(*next, left) : left;
+    sooner(next, std::max<Duration>(*future_due_ - now.wall + kInstant, Duration::zero()));
   }
   return next;
 }
-
-void HeadScanner::expect(WallTime due) { anywhere_due_ = anywhere_due_ ? std::min(*anywhere_due_, due) : due; }
 
 void HeadScanner::rewind(const std::vector<std::string>& sort_keys) {
   if (sort_keys.empty()) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -15,6 +16,14 @@
 #include "host/stores/table/table_clock.hpp"
 
 namespace sluice::queue::dynamomq {
+
+/// Makes it the earlier one of both, as far as there are such.
+template <typename Time>
+void sooner(std::optional<Time>& time, std::type_identity_t<std::optional<Time>> other) {
+  if (other && (!time || *other < *time)) {
+    time = other;
+  }
+}
 
 /// Records that lie next to each other in the index, up to and with the sort key `to`.
 struct Stretch {
@@ -69,6 +78,8 @@ class HeadMap {
   using Stretches = std::map<std::string, Known, std::less<>>;  // by their last key
 
   Place place_of(Stretches::const_iterator stretch) const;
+  /// The one that is due first.
+  Stretches::const_iterator first() const;
 
   Stretches stretches_;
   double units_ = 0;
@@ -185,7 +196,7 @@ class HeadScanner {
   /// The record with that sort key comes due then, behind the cursor.
   void expect(std::string_view sort_key, WallTime due) { map_.expect(sort_key, due); }
   /// Something behind the cursor comes due then; nobody knows where it lies.
-  void expect(WallTime due);
+  void expect(WallTime due) { sooner(anywhere_due_, due); }
   /// Candidates with these sort keys were dropped unclaimed; read them again. They were too many.
   void rewind(const std::vector<std::string>& sort_keys);
   /// Forgets all.
