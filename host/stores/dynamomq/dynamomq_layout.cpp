@@ -15,12 +15,7 @@ class DynamoMqLayout final : public table::RecordLayout {
       : RecordLayout(parts, std::move(place), kNames, {}) {}
 
   dynamo::Result<table::FoundRecords> find(const std::set<std::string>& ids, Deadline deadline) const override {
-    SLUICE_TRY(records, read_records(parts(), place(), {ids.begin(), ids.end()}, deadline));
-    table::FoundRecords found;
-    for (const std::string& id : ids) {
-      found[id].item = std::move((*records)[id]);
-    }
-    return found;
+    return read_records(parts(), place(), ids, deadline);
   }
   bool is_storable_id(std::string_view id) const override { return dynamomq::is_storable_id(id); }
   StoredMessage decode(const dynamo::Item& item) const override { return decode_record(item); }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -305,7 +306,10 @@ class Claimer {
   }
 
   void resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, Attempt& result) {
-    const auto ids = mapped(claims, [](const UnresolvedClaim& claim) { return claim.candidate.id; });
+    std::set<std::string> ids;
+    for (const UnresolvedClaim& claim : claims) {
+      ids.insert(claim.candidate.id);
+    }
     const auto records = read_records(parts_, place_, ids, deadline);
     if (!records) {
       for (auto& claim : claims) {
@@ -317,12 +321,12 @@ class Claimer {
     }
     const table::Moment now = parts_.now();
     for (auto& claim : claims) {
-      const auto found = records->find(claim.candidate.id);
-      if (found == records->end()) {
+      const table::FoundRecord& found = records->at(claim.candidate.id);
+      if (!found.there()) {
         backlog_.forget(claim.candidate.id);
         continue;
       }
-      Candidate current = Candidate::of(found->second);
+      Candidate current = Candidate::of(found.item);
       // A program of DynamoMQ that has claimed it since leaves our nonce where it is, and counts the version on.
       const bool ours = current.nonce == claim.nonce && current.version.number == claim.candidate.version.next();
       if (!ours) {
@@ -330,7 +334,7 @@ class Claimer {
         backlog_.disown(current, claim.nonce);
       } else if (!current.due(now.wall) && now.steady < claim.leased_until) {
         const SteadyTime ends = SLUICE_GUARD(lease_end_from_store) ? claim.leased_until : SteadyTime::max();
-        hand_out(found->second, current, ends, result);
+        hand_out(found.item, current, ends, result);
       } else {
         // Ours, but so late that the lease has run out: the next claim takes it again, and does not count this one.
         current.never_arrived();
@@ -418,12 +422,12 @@ class CompletionWriter {
   // The claims of this store are remembered. Of those that another one made, and hands its receipts on, the records
   // tell.
   void find_held(const std::vector<const Receipt*>& receipts, Deadline deadline) {
-    std::vector<std::string> unknown;
+    std::set<std::string> unknown;
     for (const Receipt* receipt : receipts) {
       const auto lease = state_.backlog.lease_of(*receipt);
       held_.push_back(lease ? held_by(*receipt, *lease) : Held());
       if (!lease) {
-        unknown.push_back(receipt->id);
+        unknown.insert(receipt->id);
       }
     }
     const auto records = read_records(parts_, place_, unknown, deadline);
@@ -436,8 +440,8 @@ class CompletionWriter {
         held_[i].unread = SettleResult{SettleStatus::failed, table::store_error(place_, records.error())};
       } else if (!records) {
         continue;
-      } else if (const auto found = records->find(receipts[i]->id); found != records->end()) {
-        held_[i] = held_by(*receipts[i], Candidate::of(found->second));
+      } else if (const table::FoundRecord& found = records->at(receipts[i]->id); found.there()) {
+        held_[i] = held_by(*receipts[i], Candidate::of(found.item));
       }
     }
   }

@@ -9,7 +9,6 @@
 #include "dynamo/item_reading.hpp"
 #include "host/stores/dynamomq/record.hpp"
 #include "host/stores/table/item_values.hpp"
-#include "host/stores/table/record_layout.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -33,16 +32,17 @@ bool is_ours(const Insert& insert, const dynamo::Item& record) {
 }
 
 /// What became of an insert in doubt, by what lies under its id.
-void find_out(const Insert& insert, const dynamo::Result<Records>& records, table::StatementOutcome& outcome) {
+void find_out(const Insert& insert, const dynamo::Result<table::FoundRecords>& records,
+              table::StatementOutcome& outcome) {
   const bool refused = outcome.fate == StatementFate::refused;
   if (!records) {
     // Why the write itself got no answer says more than why the look afterwards got none; if refused, it got one.
     outcome.error = refused ? records.error() : outcome.error;
     outcome.fate = StatementFate::unknown;
-  } else if (const auto found = records->find(insert.result->id); found != records->end()) {
-    outcome.fate = is_ours(insert, found->second) ? StatementFate::done
-                   : insert.replace               ? StatementFate::unknown
-                                                  : StatementFate::refused;
+  } else if (const table::FoundRecord& found = records->at(insert.result->id); found.there()) {
+    outcome.fate = is_ours(insert, found.item) ? StatementFate::done
+                   : insert.replace            ? StatementFate::unknown
+                                               : StatementFate::refused;
   } else if (refused) {
     outcome.fate = StatementFate::done;  // its first try was ours, and somebody has finished with it since
   }
@@ -119,14 +119,16 @@ dynamo::QueryRequest query_of_half(const table::QueueTable& place, Half half) {
   return query;
 }
 
-dynamo::Result<Records> read_records(const table::StoreParts& parts, const table::QueueTable& place,
-                                     const std::vector<std::string>& ids, Deadline deadline) {
+dynamo::Result<table::FoundRecords> read_records(const table::StoreParts& parts, const table::QueueTable& place,
+                                                 const std::set<std::string>& ids, Deadline deadline) {
   const auto keys = mapped(ids, [](const std::string& id) { return kNames.key(id); });
   SLUICE_TRY(items, table::read_items(parts.client, place.table, keys, deadline));
-  Records records;
+  table::FoundRecords records;
+  for (const std::string& id : ids) {
+    records[id];
+  }
   for (dynamo::Item& item : *items) {
-    std::string id = dynamo::text_of(item, attribute::kId);
-    records.emplace(std::move(id), std::move(item));
+    records[kNames.id_of(item)].item = std::move(item);
   }
   return records;
 }
@@ -142,10 +144,10 @@ void put_new(const table::StoreParts& parts, const table::QueueTable& place, std
                               .names = &kNames};
   });
   auto outcomes = parts.runner.run(std::move(writes), table::Repetition::until_known, deadline);
-  std::vector<std::string> doubtful;
+  std::set<std::string> doubtful;
   for (std::size_t i = 0; i < inserts.size(); ++i) {
     if (table::in_doubt(outcomes[i])) {
-      doubtful.push_back(inserts[i].result->id);
+      doubtful.insert(inserts[i].result->id);
     }
   }
   const auto records = read_records(parts, place, doubtful, deadline);

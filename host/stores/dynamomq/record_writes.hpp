@@ -2,11 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <vector>
 
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
@@ -16,6 +15,7 @@
 #include "host/queue/stored_message.hpp"
 #include "host/stores/core/transitions.hpp"
 #include "host/stores/dynamomq/schema.hpp"
+#include "host/stores/table/record_layout.hpp"
 #include "host/stores/table/statements.hpp"
 #include "host/stores/table/store_parts.hpp"
 
@@ -48,10 +48,9 @@ table::RecordChange attributes_of(const core::StateChange& change, MayHave may_h
 /// Reads one half, from the index.
 dynamo::QueryRequest query_of_half(const table::QueueTable& place, Half half);
 
-/// Consistent reads of whole records, by id; absent ones are missing from the answer.
-using Records = std::unordered_map<std::string, dynamo::Item>;
-dynamo::Result<Records> read_records(const table::StoreParts& parts, const table::QueueTable& place,
-                                     const std::vector<std::string>& ids, Deadline deadline);
+/// Consistent reads of whole records. There is an entry for each id.
+dynamo::Result<table::FoundRecords> read_records(const table::StoreParts& parts, const table::QueueTable& place,
+                                                 const std::set<std::string>& ids, Deadline deadline);
 
 /// A record that is to be put.
 struct Insert {

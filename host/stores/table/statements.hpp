@@ -78,10 +78,6 @@ dynamo::Statement statement_of(const RecordWrite& write);
 /// statement would. What the statement returns comes as the answer's item.
 dynamo::ItemWrite request_of(const RecordWrite& write);
 
-/// The IAM action that a statement of that kind needs, and the one that the same write needs as a request of its own.
-std::string_view statement_action(RecordWrite::Kind kind);
-std::string_view request_action(RecordWrite::Kind kind);
-
 /// Whether the role was refused for want of a right, and not for a signature or a token that is no good.
 bool lacks_right(const dynamo::Error& error);
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "base/text/joined.hpp"
+
 namespace sluice::queue::table {
 
 namespace {
@@ -43,12 +45,8 @@ Error missing_index(const QueueTable& place) {
 }
 
 Error throttled(const QueueTable& place, const dynamo::Error& error) {
-  std::string reasons;
-  bool ceiling = false;
-  for (const auto& reason : error.throttling_reasons) {
-    reasons += (reasons.empty() ? "" : ", ") + reason;
-    ceiling = ceiling || reason.find("KeyRangeThroughputExceeded") != std::string::npos;
-  }
+  const std::string reasons = joined(error.throttling_reasons);
+  const bool ceiling = reasons.find("KeyRangeThroughputExceeded") != std::string::npos;
   std::string text = "table '" + place.table + "' is throttled";
   text += reasons.empty() ? ": " + error.message : " (" + reasons + ")";
   text +=
@@ -99,13 +97,10 @@ Error store_error(const QueueTable& place, const dynamo::Error& error) {
   if (outcome_unknown(error)) {
     return {ErrorCode::unknown_outcome, where + error.message + "; it may have taken effect all the same"};
   }
-  if (error.kind == ErrorKind::timeout) {
-    return {ErrorCode::timeout, where + error.message};
-  }
-  if (error.kind == ErrorKind::malformed_response) {
-    return {ErrorCode::internal, where + error.message};
-  }
-  return {ErrorCode::unavailable, where + error.message};
+  const ErrorCode code = error.kind == ErrorKind::timeout              ? ErrorCode::timeout
+                         : error.kind == ErrorKind::malformed_response ? ErrorCode::internal
+                                                                       : ErrorCode::unavailable;
+  return {code, where + error.message};
 }
 
 TableFault table_fault(const Error& error) {
