@@ -8,7 +8,6 @@
 #include "host/stores/table/item_values.hpp"
 #include "host/stores/table/nonce.hpp"
 #include "host/stores/table/statements.hpp"
-#include "host/stores/table/table_keys.hpp"
 
 namespace sluice::queue::table {
 namespace {
@@ -51,10 +50,6 @@ dynamo::TransactAction RecordLayout::unique_mark(const NewMessage& message, cons
     action.condition += " OR " + Placeholders(action).equal(attribute::kMarkToken, before);
   }
   return action;
-}
-
-dynamo::TransactAction RecordLayout::key_record(const KeyRecord& record, const std::string& owner, WallTime now) const {
-  return record_request(place_.table, record, owner, now, marks_);
 }
 
 dynamo::Result<RecordLayout::Seen> RecordLayout::see(std::span<const NewMessage* const> messages,

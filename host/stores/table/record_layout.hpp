@@ -37,9 +37,7 @@ class RecordLayout {
  public:
   /// `names` outlives it, as what `parts` refer to. `queue`: empty where the table has but one.
   RecordLayout(StoreParts parts, QueueTable place, const LayoutNames& names, std::string queue)
-      : parts_(parts),
-        place_(std::move(place)),
-        marks_{.names = names, .queue = std::move(queue)} {}
+      : parts_(parts), place_(std::move(place)), marks_{.names = names, .queue = std::move(queue)} {}
   RecordLayout(const RecordLayout&) = delete;
   RecordLayout& operator=(const RecordLayout&) = delete;
   virtual ~RecordLayout() = default;
@@ -83,8 +81,6 @@ class RecordLayout {
   /// Puts the mark of a unique key in the place of the one with token `before`; empty: in the place of none.
   dynamo::TransactAction unique_mark(const NewMessage& message, const std::string& id, const std::string& token,
                                      const std::string& before, WallTime now) const;
-  /// Puts down that a key is done, in place of its owner's mark.
-  dynamo::TransactAction key_record(const KeyRecord& record, const std::string& owner, WallTime now) const;
 
   /// What stands in the way of sends.
   struct Seen {

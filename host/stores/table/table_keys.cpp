@@ -206,8 +206,7 @@ class TableKeys final : public IdempotencyKeys {
   /// failed.
   void look(std::span<const KeyClaim> claims, std::span<const std::size_t> which, std::vector<KeyAnswer>& answers,
             Deadline deadline) const {
-    const auto keys =
-        mapped(which, [&](std::size_t i) { return key_item_key(claims[i].job, claims[i].key, scope_); });
+    const auto keys = mapped(which, [&](std::size_t i) { return key_item_key(claims[i].job, claims[i].key, scope_); });
     const auto items = read_items(parts_.client, place_.table, keys, deadline);
     const WallTime now = parts_.clock.wall_now();
     std::map<std::string, StoredKey> found;

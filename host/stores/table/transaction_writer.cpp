@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/guard.hpp"
+#include "base/ranges.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/codec/json_codec.hpp"
 #include "dynamo/codec/responses.hpp"
@@ -92,12 +93,9 @@ class TransactionWriter {
   static constexpr int kMaxRounds = 4;            ///< of one transaction, each with the duplicates left out that it met
 
   TransactionWriter(const StoreParts& parts, const QueueTable& place, OpenTransactions& open)
-      : parts_(parts), place_(place), open_(open) {}
+      : parts_(parts), place_(place), layout_(parts.layouts(place.queue)), open_(open) {}
 
   void write(std::span<DeliveryWrite* const> writes, Deadline deadline) {
-    if (writes.empty()) {
-      return;
-    }
     // What is sent is dated.
     if (const auto sure = parts_.clock.be_sure(place_, kTimeTolerance, deadline); !sure) {
       for (DeliveryWrite* one : writes) {
@@ -143,10 +141,18 @@ class TransactionWriter {
       draft.refuse(std::move(*refused));
       return;
     }
-    for (const core::TransactionPart part : core::kTransactionOrder) {
-      if (!add(draft, part, now)) {
-        return;
-      }
+    const Effects& effects = draft.effects();
+    // In the order in which it counts that one is refused (core::TransactionPart).
+    draft.add(request_of(draft.write.record), {});
+    for (const TransactAction& action : draft.write.beside) {
+      draft.add(action, {});
+    }
+    if (effects.key) {
+      draft.add(record_request(place_.table, *effects.key, draft.receipt().id, now, layout_->marks()),
+                {{"its idempotency key"}, core::TransactionPart::key});
+    }
+    if (!add_writes(draft, effects) || !add_messages(draft, effects, now)) {
+      return;
     }
     if (draft.request.actions.size() > dynamo::kMostActions) {
       draft.refuse({SettleStatus::refused,
@@ -156,29 +162,6 @@ class TransactionWriter {
       return;
     }
     draft.request.token = transaction_token(place_, parts_.nonces);
-  }
-
-  bool add(Draft& draft, core::TransactionPart part, WallTime now) const {
-    const Effects& effects = draft.effects();
-    switch (part) {
-      case core::TransactionPart::end:
-        draft.add(request_of(draft.write.record), {});
-        for (const TransactAction& action : draft.write.beside) {
-          draft.add(action, {});
-        }
-        return true;
-      case core::TransactionPart::key:
-        if (effects.key) {
-          draft.add(parts_.layouts(place_.queue)->key_record(*effects.key, draft.receipt().id, now),
-                    {{"its idempotency key"}, part});
-        }
-        return true;
-      case core::TransactionPart::writes:
-        return add_writes(draft, effects);
-      case core::TransactionPart::messages:
-        break;
-    }
-    return add_messages(draft, effects, now);
   }
 
   bool add_messages(Draft& draft, const Effects& effects, WallTime now) const {
@@ -228,20 +211,14 @@ class TransactionWriter {
     return true;
   }
 
-  /// The tables in which a transaction with these effects has to do with queues.
-  std::set<std::string> tables_of_queues(const Effects& effects) const {
-    std::set<std::string> tables{place_.table};
-    for (const EmittedMessage& emitted : effects.messages) {
-      tables.insert(parts_.layouts(emitted.queue)->place().table);
-    }
-    return tables;
-  }
-
   bool add_writes(Draft& draft, const Effects& effects) const {
     if (effects.writes.empty()) {
       return true;
     }
-    const std::set<std::string> tables = tables_of_queues(effects);
+    std::set<std::string> tables{place_.table};  // of queues that the transaction has to do with
+    for (const EmittedMessage& emitted : effects.messages) {
+      tables.insert(parts_.layouts(emitted.queue)->place().table);
+    }
     for (std::size_t i = 0; i < effects.writes.size(); ++i) {
       const auto& wanted = std::get<ItemWrite>(effects.writes[i].write);
       core::EffectPart part = core::part_of(effects.writes[i], i, wanted.table);
@@ -286,7 +263,6 @@ class TransactionWriter {
         by_queue[messages[i].queue].push_back(i);
       }
     }
-    const std::string own_scope = parts_.layouts(place_.queue)->scope();
     const std::string now = format_timestamp(parts_.clock.wall_now());
     for (const auto& [queue, numbers] : by_queue) {
       const auto layout = parts_.layouts(queue);
@@ -305,7 +281,7 @@ class TransactionWriter {
       for (std::size_t k = 0; k < numbers.size(); ++k) {
         RecordLayout::SentBefore before = layout->sent_before(*asked[k], *seen);
         // The message that ends with this transaction gives its key back by it.
-        const bool own = layout->scope() == own_scope && before.unique.first == draft.receipt().id;
+        const bool own = layout->scope() == layout_->scope() && before.unique.first == draft.receipt().id;
         before.held = before.held && !own;
         draft.void_marks[numbers[k]] = before.unique.token;
         if (before.first(now) != nullptr) {
@@ -317,11 +293,7 @@ class TransactionWriter {
   }
 
   void send(std::span<Draft> drafts, std::vector<Draft>& duplicates, Deadline deadline) {
-    std::vector<dynamo::TransactWriteRequest> requests;
-    requests.reserve(drafts.size());
-    for (Draft& one : drafts) {
-      requests.push_back(std::move(one.request));
-    }
+    auto requests = mapped(drafts, [](Draft& one) { return std::move(one.request); });
     const SteadyTime asked_at = parts_.clock.steady_now();
     const auto answers = parts_.client.transact_each(requests, deadline);
     for (std::size_t i = 0; i < drafts.size(); ++i) {
@@ -490,6 +462,7 @@ class TransactionWriter {
 
   const StoreParts& parts_;
   const QueueTable& place_;
+  const std::unique_ptr<RecordLayout> layout_;
   OpenTransactions& open_;
 };
 
@@ -497,7 +470,9 @@ class TransactionWriter {
 
 void commit_transactions(const StoreParts& parts, const QueueTable& place, OpenTransactions& open,
                          std::span<DeliveryWrite* const> writes, Deadline deadline) {
-  TransactionWriter(parts, place, open).write(writes, deadline);
+  if (!writes.empty()) {
+    TransactionWriter(parts, place, open).write(writes, deadline);
+  }
 }
 
 }  // namespace sluice::queue::table
