@@ -122,18 +122,16 @@ class DynamoMqOperator final : public table::RecordOperator {
  private:
   /// The item that puts this record.
   Result<dynamo::Item> item_of(const StoredMessage& record) const {
-    const std::string name = "message '" + record.message.id + "'";
     if (record.message.priority != Priority::normal) {
       return Error(ErrorCode::invalid,
-                   name + " has the priority " + std::string(to_string(record.message.priority)) +
+                   "message '" + record.message.id + "' has the priority " +
+                       std::string(to_string(record.message.priority)) +
                        ", and a DynamoDB table has none; take it away, or put it into the queue of its class");
     }
     SLUICE_TRY(item, encode_stored(record));
     item->insert_or_assign(std::string(attribute::kNonce), parts_.nonces.anonymous());
-    if (const std::size_t bytes = table::item_bytes(*item); bytes > table::kMaxItemBytes) {
-      return Error(ErrorCode::invalid, name + " takes " + std::to_string(bytes) +
-                                           " bytes as an item and DynamoDB holds " +
-                                           std::to_string(table::kMaxItemBytes));
+    if (auto error = table::too_large(*item, 0)) {
+      return std::move(*error);
     }
     return std::move(*item);
   }

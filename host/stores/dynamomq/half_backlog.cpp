@@ -302,7 +302,7 @@ std::optional<WallTime> HalfBacklog::admit(Candidate candidate, table::Moment no
   if (outdated(taken_)) {
     return taken_.find(candidate.id)->due_at();
   }
-  if (const auto late = late_.find(candidate.id); late != late_.end() && late->second.contains(candidate.nonce)) {
+  if (late_.contains(candidate.nonce)) {
     candidate.never_arrived();
   }
   ++finding.ready;
@@ -313,7 +313,6 @@ std::optional<WallTime> HalfBacklog::admit(Candidate candidate, table::Moment no
 
 void HalfBacklog::claimed(Candidate record) {
   const MutexLock lock(mutex_);
-  late_.erase(record.id);
   if (const Candidate* known = leases_.find(record.id)) {
     record.nonce = known->nonce;  // by which the index may still show it
     leases_.put(std::move(record));
@@ -364,7 +363,7 @@ void HalfBacklog::disown(const Candidate& record, const std::string& nonce) {
   if (late_.size() >= kMaxLate) {
     late_.clear();
   }
-  late_[record.id].insert(nonce);
+  late_.insert(nonce);
   scanner_.expect(record.sort_key, record.due_at());
 }
 

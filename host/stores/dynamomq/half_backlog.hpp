@@ -226,7 +226,7 @@ class HalfBacklog {
   CandidateBuffer buffer_ SLUICE_GUARDED_BY(mutex_);
   LeaseIndex leases_ SLUICE_GUARDED_BY(mutex_);
   Contention contention_ SLUICE_GUARDED_BY(mutex_);
-  std::map<std::string, std::set<std::string>> late_ SLUICE_GUARDED_BY(mutex_);  // nonces, by id
+  std::set<std::string> late_ SLUICE_GUARDED_BY(mutex_);  // nonces of claims that may still arrive
   LeaseIndex removed_ SLUICE_GUARDED_BY(mutex_);
   LeaseIndex taken_ SLUICE_GUARDED_BY(mutex_);  // by others; looked at again once the index has seen it
 };

@@ -200,12 +200,8 @@ Result<StoredMessage> RecordOperator::edit(const std::string& id, std::int64_t v
     return changed_since(place().queue, id);
   }
   SLUICE_TRY(after, edited(*before, edits, deadline));
-  const std::size_t room = layout_->names().life_bytes;
-  const std::size_t bytes = item_bytes(*after) + room;
-  if (bytes > kMaxItemBytes && bytes > item_bytes(*before) + room) {
-    return Error(ErrorCode::invalid, "message '" + id + "' would take " + std::to_string(bytes) +
-                                         " bytes as an item and DynamoDB holds " + std::to_string(kMaxItemBytes) +
-                                         "; keep the body elsewhere and put where it is");
+  if (auto error = too_large(*after, layout_->names().life_bytes); error && item_bytes(*after) > item_bytes(*before)) {
+    return std::move(*error);
   }
   const Change change{.id = id, .action = ChangeAction::set_visibility, .version = version};
   ChangeResult result;
