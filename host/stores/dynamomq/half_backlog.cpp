@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/guard.hpp"
+#include "base/ranges.hpp"
 #include "base/timestamp.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/item_values.hpp"
@@ -16,78 +17,47 @@ bool is_innocent(const Candidate& candidate) { return !candidate.suspect(); }
 
 }  // namespace
 
-bool CandidateBuffer::add(Candidate candidate, SteadyTime now) {
-  const bool suspect = candidate.suspect();
-  if (candidates_.size() >= kCapacity || (suspect && suspects_ >= kMostSuspects) ||
-      !candidates_.insert(std::move(candidate)).second) {
-    return false;
-  }
-  filled_at_ = now;
-  suspects_ += suspect ? 1 : 0;
-  return true;
-}
-
-void CandidateBuffer::erase(const std::string& id) {
-  const auto& by_id = candidates_.get<1>();
-  if (const auto found = by_id.find(id); found != by_id.end()) {
-    remove(candidates_.project<0>(found));
-  }
-}
-
-void CandidateBuffer::clear() {
-  candidates_.clear();
-  suspects_ = 0;
-}
-
-std::vector<Candidate> CandidateBuffer::take_if(std::size_t count, const std::function<bool(const Candidate&)>& wanted,
-                                                std::size_t skip) {
-  std::vector<Candidate> taken;
-  auto next = std::next(candidates_.begin(), static_cast<std::ptrdiff_t>(std::min(skip, candidates_.size())));
-  while (next != candidates_.end() && taken.size() < count) {
-    if (!wanted(*next)) {
-      ++next;
-      continue;
-    }
-    taken.push_back(*next);
-    next = remove(next);
-  }
-  return taken;
-}
-
-std::vector<std::string> CandidateBuffer::drop_stale(SteadyTime time) {
-  std::vector<std::string> dropped;
-  if (candidates_.empty() || filled_at_ >= time) {
-    return dropped;
-  }
-  dropped.reserve(candidates_.size());
-  for (const Candidate& candidate : candidates_) {
-    dropped.push_back(candidate.sort_key);
-  }
-  clear();
-  return dropped;
-}
-
-bool LeaseIndex::put(Candidate record) {
+bool KnownRecords::put(Candidate record) {
   if (!record.state.received_at) {
     record.state.failure = {};  // whoever claims it is told anew
   }
   records_.erase(record.id);
-  return records_.size() < kCapacity && records_.insert(std::move(record)).second;
+  return records_.size() < most_ && records_.insert(std::move(record)).second;
 }
 
-const Candidate* LeaseIndex::find(const std::string& id) const {
+const Candidate* KnownRecords::find(const std::string& id) const {
   const auto found = records_.find(id);
   return found == records_.end() ? nullptr : &*found;
 }
 
-std::vector<Candidate> LeaseIndex::take_due(WallTime now, std::size_t count) {
+std::vector<Candidate> KnownRecords::take_if(std::size_t count, const std::function<bool(const Candidate&)>& wanted,
+                                             std::size_t skip) {
+  std::vector<Candidate> taken;
+  auto& in_order = records_.get<1>();
+  auto next = std::next(in_order.begin(), static_cast<std::ptrdiff_t>(std::min(skip, size())));
+  while (next != in_order.end() && taken.size() < count) {
+    if (wanted(*next)) {
+      taken.push_back(*next);
+      next = in_order.erase(next);
+    } else {
+      ++next;
+    }
+  }
+  return taken;
+}
+
+std::vector<Candidate> KnownRecords::take_due(WallTime now, std::size_t count) {
   std::vector<Candidate> due;
-  auto& by_due = records_.get<1>();
+  auto& by_due = records_.get<2>();
   while (due.size() < count && !by_due.empty() && by_due.begin()->due(now)) {
     due.push_back(*by_due.begin());
     by_due.erase(by_due.begin());
   }
   return due;
+}
+
+std::size_t KnownRecords::suspects() const {
+  return static_cast<std::size_t>(std::count_if(records_.begin(), records_.end(), std::mem_fn(&Candidate::suspect)));
 }
 
 double Contention::recent_losses(SteadyTime now) const {
@@ -145,10 +115,10 @@ HalfBacklog::HalfBacklog(std::string tag, Random& random)
 std::vector<Candidate> HalfBacklog::pick(const Pick& wanted, table::Moment now) {
   const MutexLock lock(mutex_);
   const bool contended = contention_.active(now.steady);
-  scanner_.rewind(buffer_.drop_stale(now.steady - buffer_life(now)));
+  drop_stale(now.steady - buffer_life(now));
   for (auto& due : leases_.take_due(now.wall, wanted.count)) {
     const std::string sort_key = due.sort_key;
-    if (!buffer_.add(std::move(due), now.steady)) {
+    if (!add_ready(std::move(due), now.steady)) {
       scanner_.expect(sort_key, now.wall);
     }
   }
@@ -162,6 +132,22 @@ std::vector<Candidate> HalfBacklog::pick(const Pick& wanted, table::Moment now) 
     }
   }
   return picked;
+}
+
+bool HalfBacklog::add_ready(Candidate candidate, SteadyTime now) {
+  const bool room = !candidate.suspect() || buffer_.suspects() < kMostSuspects;
+  if (!room || buffer_.find(candidate.id) != nullptr || !buffer_.put(std::move(candidate))) {
+    return false;
+  }
+  filled_at_ = now;
+  return true;
+}
+
+void HalfBacklog::drop_stale(SteadyTime time) {
+  if (filled_at_ < time) {
+    const auto all = [](const Candidate&) { return true; };
+    scanner_.rewind(mapped(buffer_.take_if(buffer_.size(), all), &Candidate::sort_key));
+  }
 }
 
 // What others may have taken meanwhile is dropped the sooner the likelier there are others.
@@ -291,7 +277,7 @@ ScanFinding HalfBacklog::finding_of(const ScanStep& step, const dynamo::Page& pa
 }
 
 std::optional<WallTime> HalfBacklog::admit(Candidate candidate, table::Moment now, ScanFinding& finding) {
-  const auto outdated = [&](const LeaseIndex& gone) {  // not so a new message of the same id
+  const auto outdated = [&](const KnownRecords& gone) {  // not so a new message of the same id
     const Candidate* was = gone.find(candidate.id);
     return was != nullptr && !was->due(now.wall) && was->sort_key == candidate.sort_key &&
            was->nonce == candidate.nonce && candidate.version.number <= was->version.number;
@@ -307,7 +293,7 @@ std::optional<WallTime> HalfBacklog::admit(Candidate candidate, table::Moment no
   }
   ++finding.ready;
   const bool suspect = candidate.suspect();
-  finding.ends_fresh = buffer_.add(std::move(candidate), now.steady);
+  finding.ends_fresh = add_ready(std::move(candidate), now.steady);
   return suspect && !finding.ends_fresh ? std::optional(now.wall) : std::nullopt;
 }
 
@@ -334,7 +320,7 @@ void HalfBacklog::lost(const std::vector<Candidate>& candidates, table::Moment n
   contention_.lost(candidates.size(), now.steady);
   if (!was_contended && contention_.active(now.steady)) {
     // What is in the buffer is in the others' buffers too. A new look also shows who they are.
-    scanner_.rewind(buffer_.drop_stale(SteadyTime::max()));
+    drop_stale(SteadyTime::max());
   }
   for (const auto& candidate : candidates) {
     leases_.erase(candidate.id);
@@ -347,7 +333,7 @@ void HalfBacklog::put_back(std::vector<Candidate> candidates, table::Moment now)
   const MutexLock lock(mutex_);
   for (auto& candidate : candidates) {
     leases_.erase(candidate.id);
-    buffer_.add(std::move(candidate), now.steady);
+    add_ready(std::move(candidate), now.steady);
   }
 }
 
@@ -397,8 +383,8 @@ void HalfBacklog::written(const Receipt& receipt, std::int64_t version, const co
   leases_.erase(receipt.id);
 }
 
-void HalfBacklog::supersede(LeaseIndex& gone, Candidate record, WallTime now) {
-  gone.take_due(now, LeaseIndex::kCapacity);
+void HalfBacklog::supersede(KnownRecords& gone, Candidate record, WallTime now) {
+  gone.take_due(now, kMostLeases);
   record.state.hidden_until = now + kIndexDelay;
   record.state.failure = {};
   gone.put(std::move(record));

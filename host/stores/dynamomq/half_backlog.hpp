@@ -22,81 +22,47 @@
 
 namespace sluice::queue::dynamomq {
 
-/// Records that were seen ready and not yet claimed, oldest first. One Query fills it for many claims. Its content is a
-/// guess that ages: a claim finds out whether the record still is as it was. A value; not thread-safe.
-class CandidateBuffer {
+/// Records that are known without reading them again. Within a limit: what does not fit is found by the next sweep. A
+/// value; not thread-safe.
+class KnownRecords {
  public:
-  static constexpr std::size_t kCapacity = 2'000;
-  static constexpr std::size_t kMostSuspects = 1'000;  ///< they may have to wait, and must not keep the others out
+  explicit KnownRecords(std::size_t most) : most_(most) {}
 
-  /// False when it is there already or there is no room.
-  bool add(Candidate candidate, SteadyTime now);
-  void erase(const std::string& id);
-  void clear();
-
-  /// Takes out at most `count` for which `wanted` holds, in order, beginning at the `skip`-th of all.
-  std::vector<Candidate> take_if(std::size_t count, const std::function<bool(const Candidate&)>& wanted,
-                                 std::size_t skip = 0);
-  /// The first in order; null when it is empty.
-  const Candidate* front() const { return candidates_.empty() ? nullptr : &*candidates_.begin(); }
-  /// Drops all when the last one added has been here since before `time`; returns their sort keys.
-  std::vector<std::string> drop_stale(SteadyTime time);
-
-  std::size_t size() const { return candidates_.size(); }
-  bool empty() const { return candidates_.empty(); }
-
- private:
-  // By sent_at and id, as times sort rightly and their spellings do not.
-  struct Order {
-    bool operator()(const Candidate& a, const Candidate& b) const {
-      return std::tie(a.state.sent_at, a.id) < std::tie(b.state.sent_at, b.id);
-    }
-  };
-  using Candidates = boost::multi_index_container<
-      Candidate,
-      boost::multi_index::indexed_by<boost::multi_index::ordered_unique<boost::multi_index::identity<Candidate>, Order>,
-                                     boost::multi_index::hashed_unique<boost::multi_index::key<&Candidate::id>>>>;
-
-  /// Returns what follows it.
-  Candidates::iterator remove(Candidates::iterator place) {
-    suspects_ -= place->suspect() ? 1 : 0;
-    return candidates_.erase(place);
-  }
-
-  Candidates candidates_;
-  std::size_t suspects_ = 0;
-  SteadyTime filled_at_{};
-};
-
-/// Records whose times are known without reading: what this store claimed, put off or gave back comes due and can be
-/// claimed again, because its version is known. A value; not thread-safe.
-///
-/// Holds at most kCapacity records; what does not fit is found by the next sweep.
-class LeaseIndex {
- public:
-  static constexpr std::size_t kCapacity = 20'000;
-
-  /// `record` says when it comes due. Replaces what was known of that id.
-  /// False when there is no room.
+  /// Replaces what was known of that id. False when there is no room.
   bool put(Candidate record);
   void erase(const std::string& id) { records_.erase(id); }
   const Candidate* find(const std::string& id) const;
   void clear() { records_.clear(); }
 
-  /// Takes out at most `count` records that are due, the longest due first.
+  /// Takes out at most `count` for which `wanted` holds, the oldest first, beginning at the `skip`-th of all.
+  std::vector<Candidate> take_if(std::size_t count, const std::function<bool(const Candidate&)>& wanted,
+                                 std::size_t skip = 0);
+  /// Takes out at most `count` that are due, the longest due first.
   std::vector<Candidate> take_due(WallTime now, std::size_t count);
-
-  /// When the first record comes due; nothing when there is none.
+  /// The oldest; null when there is none.
+  const Candidate* front() const { return empty() ? nullptr : &*records_.get<1>().begin(); }
+  /// When the first one comes due; nothing when there is none.
   std::optional<WallTime> first_due() const {
-    return records_.empty() ? std::nullopt : std::optional(records_.get<1>().begin()->due_at());
+    return empty() ? std::nullopt : std::optional(records_.get<2>().begin()->due_at());
   }
+  std::size_t suspects() const;
 
   std::size_t size() const { return records_.size(); }
+  bool empty() const { return records_.empty(); }
 
  private:
+  // By sent_at and id, as times sort rightly and their spellings do not.
+  struct Older {
+    bool operator()(const Candidate& a, const Candidate& b) const {
+      return std::tie(a.state.sent_at, a.id) < std::tie(b.state.sent_at, b.id);
+    }
+  };
+
+  std::size_t most_;
   boost::multi_index_container<Candidate,
                                boost::multi_index::indexed_by<
                                    boost::multi_index::hashed_unique<boost::multi_index::key<&Candidate::id>>,
+                                   boost::multi_index::ordered_unique<boost::multi_index::identity<Candidate>, Older>,
                                    boost::multi_index::ordered_non_unique<boost::multi_index::key<&Candidate::due_at>>>>
       records_;
 };
@@ -154,6 +120,10 @@ class HalfBacklog {
   static constexpr Duration kLonelyBufferLife = std::chrono::seconds(60);
   static constexpr Duration kBufferLife = std::chrono::seconds(10);
   static constexpr Duration kContendedBufferLife = std::chrono::seconds(1);
+  static constexpr std::size_t kMostReady = 2'000;
+  static constexpr std::size_t kMostSuspects =
+      1'000;  ///< of those: they may have to wait, and must not keep others out
+  static constexpr std::size_t kMostLeases = 20'000;
   static constexpr std::size_t kMaxLate = 1'000;
   static constexpr std::size_t kStretchItems = 100;
   static constexpr Duration kIndexDelay = std::chrono::seconds(3);  ///< so long it may show what is so no more
@@ -210,9 +180,13 @@ class HalfBacklog {
   std::vector<Candidate> take_beside_others(const Pick& wanted, table::Moment now) SLUICE_REQUIRES(mutex_);
 
   Duration buffer_life(table::Moment now) const SLUICE_REQUIRES(mutex_);
+  /// False when it is there already or there is no room.
+  bool add_ready(Candidate candidate, SteadyTime now) SLUICE_REQUIRES(mutex_);
+  /// Drops all in the buffer when the last one added has been there since before `time`, to be read again.
+  void drop_stale(SteadyTime time) SLUICE_REQUIRES(mutex_);
   ScanFinding finding_of(const ScanStep& step, const dynamo::Page& page) SLUICE_REQUIRES(mutex_);
   /// No record is any more what `record` says, which the index may still show: kept in `gone` until it has seen it.
-  static void supersede(LeaseIndex& gone, Candidate record, WallTime now);
+  static void supersede(KnownRecords& gone, Candidate record, WallTime now);
   /// Takes a record that is due into the buffer, unless it is known to be so no more. When to look at it again.
   std::optional<WallTime> admit(Candidate candidate, table::Moment now, ScanFinding& finding) SLUICE_REQUIRES(mutex_);
 
@@ -223,12 +197,16 @@ class HalfBacklog {
   // Guarded by mutex_.
   bool scanning_ SLUICE_GUARDED_BY(mutex_) = false;
   HeadScanner scanner_ SLUICE_GUARDED_BY(mutex_);
-  CandidateBuffer buffer_ SLUICE_GUARDED_BY(mutex_);
-  LeaseIndex leases_ SLUICE_GUARDED_BY(mutex_);
+  /// Seen ready and not yet claimed; one Query fills it for many claims. A guess that ages: a claim finds out whether
+  /// the record still is as it was.
+  KnownRecords buffer_ SLUICE_GUARDED_BY(mutex_){kMostReady};
+  SteadyTime filled_at_ SLUICE_GUARDED_BY(mutex_){};
+  /// What this store claimed, put off or gave back: it comes due and can be claimed again, as its version is known.
+  KnownRecords leases_ SLUICE_GUARDED_BY(mutex_){kMostLeases};
   Contention contention_ SLUICE_GUARDED_BY(mutex_);
   std::set<std::string> late_ SLUICE_GUARDED_BY(mutex_);  // nonces of claims that may still arrive
-  LeaseIndex removed_ SLUICE_GUARDED_BY(mutex_);
-  LeaseIndex taken_ SLUICE_GUARDED_BY(mutex_);  // by others; looked at again once the index has seen it
+  KnownRecords removed_ SLUICE_GUARDED_BY(mutex_){kMostLeases};
+  KnownRecords taken_ SLUICE_GUARDED_BY(mutex_){kMostLeases};  // by others; looked at again once the index has seen it
 };
 
 }  // namespace sluice::queue::dynamomq

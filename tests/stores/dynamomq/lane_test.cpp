@@ -302,33 +302,34 @@ TEST(UnresolvedClaims, AreKeptWithinALimit) {
   EXPECT_TRUE(claims.take(5'000, true).empty());
 }
 
-TEST(LeaseIndex, HoldsNoMoreThanItsLimit) {
-  LeaseIndex index;
-  for (std::size_t i = 0; i < LeaseIndex::kCapacity + 10; ++i) {
-    Candidate lease;
-    lease.id = std::to_string(i);
-    index.put(lease);
+TEST(KnownRecords, AreNoMoreThanTheirLimitAndNoneTwice) {
+  KnownRecords known(100);
+  Candidate record;
+  for (int i = 0; i < 100; ++i) {
+    record.id = std::to_string(i);
+    EXPECT_TRUE(known.put(record));
+    EXPECT_TRUE(known.put(record)) << "in its own place";
   }
-  EXPECT_EQ(index.size(), LeaseIndex::kCapacity);
-  EXPECT_EQ(index.take_due(WallTime(1s), 1'000'000).size(), LeaseIndex::kCapacity);
-  EXPECT_EQ(index.size(), 0U);
+  record.id = "one more";
+  EXPECT_FALSE(known.put(record));
+  EXPECT_EQ(known.size(), 100U);
+  const auto any = [](const Candidate&) { return true; };
+  EXPECT_EQ(known.take_if(5, any, 99).size(), 1U);
+  EXPECT_EQ(known.take_if(5, any, 500).size(), 0U);
+  EXPECT_EQ(known.take_if(50, any).size(), 50U);
+  EXPECT_EQ(known.take_due(WallTime(1s), 1'000).size(), 49U);
+  EXPECT_TRUE(known.empty());
 }
 
-TEST(CandidateBuffer, HoldsNoMoreThanItsLimitAndNothingTwice) {
-  CandidateBuffer buffer;
-  Candidate candidate;
-  for (std::size_t i = 0; i < CandidateBuffer::kCapacity; ++i) {
-    candidate.id = std::to_string(i);
-    EXPECT_TRUE(buffer.add(candidate, SteadyTime{}));
-    EXPECT_FALSE(buffer.add(candidate, SteadyTime{}));
+TEST_F(LaneTest, SuspectsDoNotKeepTheOthersOut) {
+  std::vector<dynamo::Item> items;
+  for (std::size_t i = 0; i < HalfBacklog::kMostReady + 10; ++i) {
+    items.push_back(item("s" + std::to_string(i), 9s, format_timestamp(now_.wall - 1s), 2));
+    items.back()["received_at"] = format_timestamp(now_.wall - 8s);
   }
-  candidate.id = "one more";
-  EXPECT_FALSE(buffer.add(candidate, SteadyTime{}));
-  const auto any = [](const Candidate&) { return true; };
-  EXPECT_EQ(buffer.take_if(5, any, 1'999).size(), 1U);
-  EXPECT_EQ(buffer.take_if(5, any, 5'000).size(), 0U);
-  EXPECT_EQ(buffer.take_if(5'000, any).size(), CandidateBuffer::kCapacity - 1);
-  EXPECT_TRUE(buffer.empty());
+  items.push_back(item("a", 1s));
+  scan(items);
+  EXPECT_THAT(pick(5, false), ElementsAre("a"));
 }
 
 }  // namespace
