@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/guard.hpp"
+#include "base/ranges.hpp"
 #include "dynamo/item_reading.hpp"
 #include "host/stores/core/writes.hpp"
 #include "host/stores/table/record_layout.hpp"
@@ -85,20 +86,16 @@ std::vector<DeliveryWrite> DeliveryWriter::commit(Receipts receipts, const Rewri
 
 std::vector<ExtendResult> DeliveryWriter::extend(Receipts receipts, SteadyTime leased_until, const Rewrite& write_of,
                                                  Deadline deadline) {
-  std::vector<ExtendResult> results;
-  results.reserve(receipts.size());
-  for (const DeliveryWrite& write : commit(receipts, write_of, deadline)) {
+  return mapped(commit(receipts, write_of, deadline), [&](const DeliveryWrite& write) {
     SettleResult settled = result_of(write);
-    ExtendResult& result = results.emplace_back();
-    result.status = settled.status;
-    result.error = std::move(settled.error);
+    ExtendResult result{.status = settled.status, .error = std::move(settled.error)};
     if (result.status == SettleStatus::applied) {
       result.receipt = *write.receipt;
       result.receipt.version = write.decided ? write.receipt->version : write.version();
       result.leased_until = leased_until;
     }
-  }
-  return results;
+    return result;
+  });
 }
 
 void DeliveryWriter::make(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, bool with_failure,

@@ -1,8 +1,8 @@
 #include "host/stores/table/record_layout.hpp"
 
-#include <algorithm>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "base/timestamp.hpp"
 #include "host/stores/core/keys.hpp"
 #include "host/stores/table/item_values.hpp"
@@ -73,9 +73,7 @@ dynamo::Result<RecordLayout::Seen> RecordLayout::see(std::span<const NewMessage*
     wanted.merge(ids);
     ids.clear();
   }
-  std::vector<dynamo::Item> keys;
-  std::transform(wanted.begin(), wanted.end(), std::back_inserter(keys),
-                 [&](const std::string& id) { return marks_.names.key(id); });
+  const auto keys = mapped(wanted, [&](const std::string& id) { return marks_.names.key(id); });
   SLUICE_TRY(items, read_items(parts_.client, place_.table, keys, deadline));
   for (dynamo::Item& item : *items) {
     const std::string id = marks_.names.id_of(item);

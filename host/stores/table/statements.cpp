@@ -8,6 +8,7 @@
 
 #include "base/guard.hpp"
 #include "base/mutex.hpp"
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/codec/json_codec.hpp"
@@ -330,15 +331,12 @@ struct StatementRunner::Round {
 };
 
 void StatementRunner::run_batches(Round& round, Deadline deadline) {
-  std::vector<std::vector<dynamo::Statement>> requests;
-  for (const Batch& batch : round.batches) {
-    auto& request = requests.emplace_back();
-    request.reserve(batch.members.size());
-    for (Task* task : batch.members) {
+  const auto requests = mapped(round.batches, [](const Batch& batch) {
+    return mapped(batch.members, [](Task* task) {
       ++task->tries;
-      request.push_back(statement_of(task->write));
-    }
-  }
+      return statement_of(task->write);
+    });
+  });
   auto answers = client_.batch_execute(requests, deadline);
   for (std::size_t b = 0; b < answers.size(); ++b) {
     const std::vector<Task*>& batch = round.batches[b].members;
@@ -375,12 +373,10 @@ bool StatementRunner::refused_for_want_of_right(const std::vector<Task*>& batch,
 }
 
 void StatementRunner::run_singles(Round& round, Deadline deadline) {
-  std::vector<dynamo::ItemWrite> requests;
-  requests.reserve(round.singles.size());
-  for (Task* task : round.singles) {
+  const auto requests = mapped(round.singles, [](Task* task) {
     ++task->tries;
-    requests.push_back(request_of(task->write));
-  }
+    return request_of(task->write);
+  });
   auto answers = client_.write_each(requests, deadline);
   std::size_t for_want_of_right = 0;
   for (std::size_t k = 0; k < answers.size(); ++k) {
@@ -401,11 +397,7 @@ void StatementRunner::run_singles(Round& round, Deadline deadline) {
 std::vector<StatementOutcome> StatementRunner::run(std::vector<RecordWrite> writes, Repetition repetition,
                                                    Deadline deadline) {
   std::vector<Task> tasks(std::make_move_iterator(writes.begin()), std::make_move_iterator(writes.end()));
-  std::vector<Task*> pending;
-  pending.reserve(tasks.size());
-  for (Task& task : tasks) {
-    pending.push_back(&task);
-  }
+  auto pending = mapped(tasks, [](Task& task) { return &task; });
   int pauses = 0;
   for (bool pause_first = false; !pending.empty();) {
     const SteadyTime now = clock_.steady_now();
@@ -433,12 +425,7 @@ std::vector<StatementOutcome> StatementRunner::run(std::vector<RecordWrite> writ
     pause_first = round.pause_before_next;
   }
 
-  std::vector<StatementOutcome> outcomes;
-  outcomes.reserve(tasks.size());
-  for (Task& task : tasks) {
-    outcomes.push_back(std::move(task.outcome));
-  }
-  return outcomes;
+  return mapped(tasks, [](Task& task) { return std::move(task.outcome); });
 }
 
 dynamo::Result<std::vector<dynamo::Item>> read_items(dynamo::Client& client, const std::string& table,

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ranges.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/client.hpp"
 #include "dynamo/item_reading.hpp"
@@ -133,10 +134,8 @@ class TableBoard final : public NoticeBoard {
     if (keys == nullptr) {
       return all;
     }
-    std::vector<dynamo::Item> wanted;
-    for (const std::string& key : keys->values) {
-      wanted.push_back(names_.key(id_of(Topic::hosts, key)));
-    }
+    const auto wanted =
+        mapped(keys->values, [&](const std::string& key) { return names_.key(id_of(Topic::hosts, key)); });
     const std::size_t prefix = id_of(Topic::hosts, {}).size();
     SLUICE_TRY(items, checked(place_, read_items(parts_.client, place_.table, wanted, deadline)));
     for (const dynamo::Item& item : *items) {
