@@ -281,15 +281,14 @@ void HeadScanner::absorb(const ScanStep& step, const ScanFinding& finding) {
   }
   resume_from_.clear();
   resume_after_ = finding.last_key;
-  if (finding.last_key.empty() || in_future) {
-    absorb_end(step, finding);
-  } else {
+  if (!finding.last_key.empty() && !in_future) {
     position_ = Position::middle;
-    leap_if_worth_it(step);
+    if (leaps_ && fruitless_ > kLeapAfterUnits && reached != nullptr &&
+        time_of(*reached) + kLeapPrecision < step.at.wall) {
+      leap_ = Leap{*reached, step.at.wall, 0};
+    }
+    return;
   }
-}
-
-void HeadScanner::absorb_end(const ScanStep& step, const ScanFinding& finding) {
   position_ = Position::end;
   end_reached_ = step.at.wall;
   future_due_ = finding.future_due;
@@ -329,14 +328,6 @@ void HeadScanner::absorb_front(const ScanStep& step, const ScanFinding& finding)
   front_at_ = step.at.steady + (goes_on ? Duration::zero() : kFrontInterval);
   front_limit_ = goes_on ? std::min(front_limit_ * 4, kBackLimit) : kFrontLimit;
   front_after_ = goes_on ? finding.last_key : dynamo::Item();
-}
-
-void HeadScanner::leap_if_worth_it(const ScanStep& step) {
-  const std::string* reached = sort_key_of(resume_after_);
-  if (leaps_ && fruitless_ > kLeapAfterUnits && reached != nullptr &&
-      time_of(*reached) + kLeapPrecision < step.at.wall) {
-    leap_ = Leap{*reached, step.at.wall, 0};
-  }
 }
 
 void HeadScanner::absorb_leap(const ScanStep& step, const ScanFinding& finding) {

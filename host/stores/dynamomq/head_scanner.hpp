@@ -219,9 +219,7 @@ class HeadScanner {
   void absorb_back(const ScanStep& step, const ScanFinding& finding);
   void absorb_front(const ScanStep& step, const ScanFinding& finding);
   void absorb_leap(const ScanStep& step, const ScanFinding& finding);
-  void leap_if_worth_it(const ScanStep& step);
   std::int64_t limit(table::Moment now, std::size_t want, bool refill);
-  void absorb_end(const ScanStep& step, const ScanFinding& finding);
   void bound(const ScanStep& step);
 
   Random& random_;
