@@ -242,13 +242,6 @@ std::optional<ScanStep> HeadScanner::next_front(table::Moment now) {
   return step;
 }
 
-void HeadScanner::bound(const ScanStep& step) {
-  if (!bounded_) {
-    bounded_ = true;
-    unsorted_at_ = std::max(unsorted_at_, step.at.steady + std::chrono::seconds(1));
-  }
-}
-
 void HeadScanner::absorb(const ScanStep& step, const ScanFinding& finding) {
   if (step.kind == ScanStep::Kind::front || step.kind == ScanStep::Kind::head) {
     absorb_front(step, finding);
@@ -262,22 +255,21 @@ void HeadScanner::absorb(const ScanStep& step, const ScanFinding& finding) {
   if (step.kind == ScanStep::Kind::leap) {
     return absorb_leap(step, finding);
   }
+  const std::string* reached = sort_key_of(finding.last_key);
+  const bool in_future = reached != nullptr && *reached > due_bound(step.at.wall);
+  bool much_in_future = in_future;
   if (finding.items > 0) {
     const auto items = static_cast<double>(finding.items);
     ready_share_ = static_cast<double>(finding.ready) / items;
     fruitless_ += finding.read_units;
     leaps_ = leaps_ && finding.ready == 0;
-    if (finding.read_units * static_cast<double>(finding.future) / items > kLightUnits / 2) {
-      bound(step);
-    }
+    much_in_future |= finding.read_units * static_cast<double>(finding.future) / items > kLightUnits / 2;
+  }
+  if (much_in_future && !std::exchange(bounded_, true)) {
+    unsorted_at_ = std::max(unsorted_at_, step.at.steady + std::chrono::seconds(1));
   }
   for (const Stretch& stretch : finding.stretches) {
     map_.append(stretch, step.kind == ScanStep::Kind::tail);
-  }
-  const std::string* reached = sort_key_of(finding.last_key);
-  const bool in_future = reached != nullptr && *reached > due_bound(step.at.wall);
-  if (in_future) {
-    bound(step);
   }
   resume_from_.clear();
   resume_after_ = finding.last_key;

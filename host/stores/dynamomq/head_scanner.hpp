@@ -220,7 +220,6 @@ class HeadScanner {
   void absorb_front(const ScanStep& step, const ScanFinding& finding);
   void absorb_leap(const ScanStep& step, const ScanFinding& finding);
   std::int64_t limit(table::Moment now, std::size_t want, bool refill);
-  void bound(const ScanStep& step);
 
   Random& random_;
   Position position_ = Position::begin;
