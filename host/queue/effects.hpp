@@ -99,8 +99,8 @@ struct Effects {
 
 // What every store refuses of effects, and how each names an effect to whoever wrote it.
 
-/// Why no store commits these effects: more actions or more bytes than one transaction carries, one item twice, a
-/// message without an id or given twice. Nothing: they may be.
+/// Why no store commits these effects: more actions or more bytes than one transaction carries, a message without an id
+/// or given twice. Nothing: they may be. An item that is written twice is refused by DynamoDB, which knows its key.
 std::optional<Error> refused_effects(const Effects& effects);
 
 /// Actions that count towards kMostEffects: the end of the message itself, each message with one for its deduplication
