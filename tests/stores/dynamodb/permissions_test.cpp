@@ -129,8 +129,14 @@ class PermissionsTest : public test::StoreOnEmulator {
     const ContentEdit whole{.path = {std::string("data")}, .json = "{\"a\": 1}"};
     const auto edited = desk().edit("orders", "m3", get("m3").version, {&whole, 1}, soon());
     EXPECT_TRUE(edited) << edited.error().message();
-    const ContentEdit part{.path = {std::string("data"), std::string("a")}, .json = "2"};
-    EXPECT_TRUE(desk().edit("orders", "m3", edited->version, {&part, 1}, soon()));
+    const std::array<ContentEdit, 3> parts{{{.path = {std::string("data"), std::string("a")}, .json = "2"},
+                                            {.path = {std::string("attributes"), std::string("k")}, .json = "\"v\""},
+                                            {.path = {std::string("group")}, .json = "\"g\""}}};
+    const auto with_more = desk().edit("orders", "m3", edited->version, parts, soon());
+    ASSERT_TRUE(with_more) << with_more.error().message();
+    // No statement takes more than one attribute away.
+    const std::array<ContentEdit, 2> gone{{{.path = parts[1].path, .json = {}}, {.path = parts[2].path, .json = {}}}};
+    EXPECT_TRUE(desk().edit("orders", "m3", with_more->version, gone, soon()));
     StoredMessage record = get("m3");
     EXPECT_EQ(desk().put("orders", {&record, 1}, PutMode::replace, soon()).front().status, PutStatus::written);
     const auto again = desk().put("orders", {&record, 1}, PutMode::insert, soon()).front();

@@ -195,9 +195,9 @@ TEST_F(Recovery, ClaimAnsweredWithoutItsMessageIsLookedUp) {
   }
 }
 
-TEST_F(Recovery, EditAnsweredWithoutItsMessageIsLookedUp) {
+TEST_F(Recovery, EditWhoseAnswerIsLostIsRecognised) {
   send(1);
-  host().faults().break_next(HttpFault::answer_without_items, "UpdateExpression");
+  host().faults().break_next(HttpFault::commit_then_reset, "UPDATE");
   const queue::ContentEdit edit{.path = {"data"}, .json = R"("new")"};
   const auto edited = desk().edit("orders", "m0", 1, std::span(&edit, 1), soon());
   ASSERT_TRUE(edited) << edited.error().message();
