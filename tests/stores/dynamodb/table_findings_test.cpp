@@ -3,7 +3,12 @@
 
 #include <functional>
 
+#include "base/random.hpp"
+#include "dynamo/client.hpp"
 #include "host/stores/dynamodb/table.hpp"
+#include "tests/support/dynamodb_model/fixed_credentials.hpp"
+#include "tests/support/fake_clock.hpp"
+#include "tests/support/fake_transport.hpp"
 
 namespace sluice::queue::dynamodb {
 namespace {
@@ -101,6 +106,31 @@ TEST(TableFindings, TheIndexThatIsRecommendedIsNotToBeDeleted) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].level, table::FindingLevel::unfit);
   EXPECT_THAT(findings[0].mend, HasSubstr("has the right keys"));
+}
+
+TEST(TableFindings, ATableWaitsForItsIndexToo) {
+  test::FakeTransport transport([](const dynamo::HttpRequest&) {
+    return test::FakeTransport::response(200, R"({"Table":{"TableName":"orders","TableStatus":"ACTIVE",
+                          "KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],
+                          "AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"},
+                                                  {"AttributeName":"queue_type","AttributeType":"S"},
+                                                  {"AttributeName":"sent_at","AttributeType":"S"}],
+                          "GlobalSecondaryIndexes":[{"IndexName":"dynamo-mq-index-queue_type-sent_at",
+                                                     "KeySchema":[{"AttributeName":"queue_type","KeyType":"HASH"},
+                                                                  {"AttributeName":"sent_at","KeyType":"RANGE"}],
+                                                     "Projection":{"ProjectionType":"ALL"},
+                                                     "IndexStatus":"CREATING"}]}})");
+  });
+  test::FakeClock clock;
+  SeededRandom random{1};
+  test::model::FixedCredentials credentials;
+  dynamo::Client client{{.region = "eu-west-1"}, transport, credentials, clock, random};
+  TableSpec spec;
+  spec.table = "orders";
+  const auto checked = check_table(client, spec, Deadline::never());
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code(), ErrorCode::unavailable);
+  EXPECT_EQ(checked.error().message(), "table 'orders': the index is CREATING; wait until it is ACTIVE");
 }
 
 }  // namespace
