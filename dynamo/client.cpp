@@ -453,7 +453,7 @@ class Client::Core {
       return;
     }
     call.error = stopped_error();
-    call.error->outcome_unknown = call.write && call.phase == Call::Phase::in_flight;
+    call.error->outcome_unknown = call.unknown || (call.write && call.phase == Call::Phase::in_flight);
     call.phase = Call::Phase::done;
   }
 

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <thread>
+
 #include "dynamo/client.hpp"
 #include "dynamo/codec/requests.hpp"
 #include "dynamo/credentials/chain.hpp"
@@ -74,6 +76,29 @@ TEST_F(TransactTest, StaysUnknownWhenNoTryLearntMore) {
   ASSERT_FALSE(output);
   EXPECT_EQ(output.error().kind, ErrorKind::throttled);
   EXPECT_TRUE(output.error().outcome_unknown) << "the first try may have taken effect";
+}
+
+TEST(Transact, StaysUnknownWhenTheClientStopsBeforeTheNextTry) {
+  test::FakeTransport transport;
+  transport.answer(500, kTransactServerError);
+  transport.answer(400, R"({"__type":"x#ThrottlingException","message":"slow down"})");
+  test::model::FixedCredentials credentials;
+  const SystemClock clock;  // the wait after the throttle is a real one, of two seconds
+  test::FakeRandom random(0.999);
+  Client client({.region = "eu-west-1", .endpoint = "http://127.0.0.1:8000", .observer = {}}, transport, credentials,
+                clock, random);
+  std::optional<Error> error;
+  std::jthread caller([&] {
+    TransactWriteRequest request;
+    request.actions.push_back({.kind = TransactAction::Kind::remove, .table = "t", .item = {{"id", "a"}}});
+    request.token = "token";
+    error = client.transact(request, Deadline::after(clock, std::chrono::hours(1))).error();
+  });
+  transport.wait_for_requests(2);
+  client.stop();
+  caller.join();
+  EXPECT_EQ(error->kind, ErrorKind::cancelled);
+  EXPECT_TRUE(error->outcome_unknown) << "the first try may have taken effect";
 }
 
 TEST_F(TransactTest, ThatIsStillAtWorkIsAskedForAgain) {
