@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
+#include <ctime>
+#include <map>
 #include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/text/percent.hpp"
@@ -16,34 +16,6 @@ namespace sluice::dynamo {
 namespace {
 
 constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256";
-
-std::optional<Error> check_unsigned(const Headers& headers) {
-  for (const std::string_view name : {"authorization", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256"}) {
-    if (find_header(headers, name) != nullptr) {
-      return Error(ErrorKind::validation, "a request cannot be signed: it already has the header " + std::string(name));
-    }
-  }
-  return std::nullopt;
-}
-
-bool is_space(char c) { return c == ' ' || c == '\t'; }
-
-// Without space at both ends, and with one space in place of several.
-void append_trimmed(std::string& out, std::string_view value) {
-  bool space_due = false;
-  bool begun = false;
-  for (const char c : value) {
-    if (is_space(c)) {
-      space_due = begun;
-      continue;
-    }
-    if (std::exchange(space_due, false)) {
-      out.push_back(' ');
-    }
-    out.push_back(c);
-    begun = true;
-  }
-}
 
 // What proxies and HTTP libraries change on the way, or add themselves; AWS's own signers leave these out too.
 bool is_never_signed(std::string_view name) {
@@ -79,31 +51,16 @@ std::optional<Error> check_headers(const Headers& headers) {
   return std::nullopt;
 }
 
-using CanonicalHeaders = std::vector<std::pair<std::string, std::string>>;
-
-// Sorted by name; the values of one name joined in their order.
-CanonicalHeaders canonical_headers(const Headers& headers) {
-  CanonicalHeaders canonical;
-  canonical.reserve(headers.size());
+// By name; the values of one name joined in their order.
+std::map<std::string, std::string> canonical_headers(const Headers& headers) {
+  std::map<std::string, std::string> canonical;
   for (const auto& [name, value] : headers) {
     std::string key = lower_case(name);
-    if (is_never_signed(key)) {
-      continue;
-    }
-    std::string trimmed;
-    append_trimmed(trimmed, value);
-    canonical.emplace_back(std::move(key), std::move(trimmed));
-  }
-  std::stable_sort(canonical.begin(), canonical.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::size_t kept = 0;
-  for (std::size_t i = 1; i < canonical.size(); ++i) {
-    if (canonical[i].first == canonical[kept].first) {
-      canonical[kept].second += "," + canonical[i].second;
-    } else if (++kept != i) {
-      canonical[kept] = std::move(canonical[i]);
+    if (!is_never_signed(key)) {
+      const auto [place, added] = canonical.try_emplace(std::move(key));
+      place->second += (added ? "" : ",") + squeezed(value, [](char c) { return c == ' ' || c == '\t'; });
     }
   }
-  canonical.resize(std::min(canonical.size(), kept + 1));
   return canonical;
 }
 
@@ -153,42 +110,24 @@ std::string Signer::signature(const std::string& secret, WallTime time, std::str
   return key.sign(text);
 }
 
-Result<Headers> Signer::sign_headers(const SignableRequest& request, const Credentials& credentials,
-                                     WallTime time) const {
-  if (std::optional<Error> problem = check_unsigned(request.headers)) {
-    return std::move(*problem);
-  }
-  Headers added;
+std::optional<Error> Signer::sign(const SignableRequest& request, const Credentials& credentials, WallTime time) const {
   if (!credentials.session_token.empty()) {
-    added.emplace_back("X-Amz-Security-Token", credentials.session_token);
+    request.headers.emplace_back("X-Amz-Security-Token", credentials.session_token);
   }
-  added.emplace_back("X-Amz-Date", signing_timestamp(time));
-  SignableRequest complete = request;
-  complete.headers.insert(complete.headers.end(), added.begin(), added.end());
-  SLUICE_TRY(canonical, canonical_request(complete));
+  request.headers.emplace_back("X-Amz-Date", signing_timestamp(time));
+  SLUICE_TRY(canonical, canonical_request(request));
   std::string authorization(kAlgorithm);
   authorization += " Credential=" + credentials.access_key_id + "/" + credential_scope(time, options_);
   authorization += ", SignedHeaders=" + canonical->signed_headers + ", Signature=";
   authorization += signature(credentials.secret_access_key, time, string_to_sign(canonical->text, time, options_));
-  added.emplace_back("Authorization", std::move(authorization));
-  return added;
+  request.headers.emplace_back("Authorization", std::move(authorization));
+  return std::nullopt;
 }
 
 std::optional<Error> Signer::sign(HttpRequest& request, const Credentials& credentials, WallTime time) const {
   SLUICE_TRY(url, parse_url(request.url));
-  if (find_header(request.headers, "host") == nullptr) {
-    request.headers.emplace_back("Host", std::string(url->host));
-  }
-  const SignableRequest signable{.method = request.method,
-                                 .path = std::string(url->path),
-                                 .query = std::string(url->query),
-                                 .headers = request.headers,
-                                 .body = request.body};
-  SLUICE_TRY(added, sign_headers(signable, credentials, time));
-  for (auto& header : *added) {
-    request.headers.push_back(std::move(header));
-  }
-  return std::nullopt;
+  request.headers.emplace_back("Host", std::string(url->host));
+  return sign({request.method, url->path, url->query, request.headers, request.body}, credentials, time);
 }
 
 Result<CanonicalRequest> canonical_request(const SignableRequest& request) {
@@ -200,7 +139,7 @@ Result<CanonicalRequest> canonical_request(const SignableRequest& request) {
   }
   CanonicalRequest result;
   result.payload_hash = sha256_hex(request.body);
-  result.text = request.method + "\n";
+  result.text.append(request.method) += "\n";
   result.text += percent_encoded(normalized_path(request.path), "/");
   result.text += "\n" + canonical_query(request.query) + "\n";
   for (const auto& [name, value] : canonical_headers(request.headers)) {
@@ -212,15 +151,11 @@ Result<CanonicalRequest> canonical_request(const SignableRequest& request) {
 }
 
 std::string signing_timestamp(WallTime time) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
-  const auto day = std::chrono::floor<std::chrono::days>(seconds);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(seconds - day);
-  char text[64];
-  std::snprintf(text, sizeof text, "%04d%02u%02uT%02d%02d%02dZ", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
-                static_cast<int>(clock.seconds().count()));
+  const std::time_t seconds = std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &parts);
   return text;
 }
 
@@ -229,7 +164,7 @@ std::string credential_scope(WallTime time, const SigningOptions& options) {
 }
 
 std::string string_to_sign(std::string_view canonical_request, WallTime time, const SigningOptions& options) {
-  return "AWS4-HMAC-SHA256\n" + signing_timestamp(time) + "\n" + credential_scope(time, options) + "\n" +
+  return std::string(kAlgorithm) + "\n" + signing_timestamp(time) + "\n" + credential_scope(time, options) + "\n" +
          sha256_hex(canonical_request);
 }
 

@@ -19,13 +19,13 @@ struct SigningOptions {
   std::string service = "dynamodb";
 };
 
-/// A request in parts, as it goes over the wire. The body is borrowed.
+/// A request in parts, as it goes over the wire. Borrows them.
 struct SignableRequest {
-  std::string method = "POST";
-  std::string path = "/";
-  std::string query;  ///< without '?'
-  Headers headers;    ///< with Host; all signed, but for those that proxies change (User-Agent, Connection, ...)
-  std::string_view body;
+  std::string_view method = "POST";
+  std::string_view path = "/";
+  std::string_view query{};  ///< without '?'
+  Headers& headers;          ///< with Host; all signed, but for those that proxies change (User-Agent, Connection, ...)
+  std::string_view body{};
 };
 
 /// The canonical form of a request and what was computed on the way.
@@ -74,16 +74,12 @@ class Signer {
   Signer(const Signer&) = delete;
   Signer& operator=(const Signer&) = delete;
 
-  /// The headers to add to the request, in the order of AWS's own: X-Amz-Security-Token (where there is one),
-  /// X-Amz-Date, Authorization. Errors as canonical_request; an x-amz-date, x-amz-security-token or authorization that
-  /// is there already is refused too.
-  Result<Headers> sign_headers(const SignableRequest& request, const Credentials& credentials, WallTime time) const;
-
-  /// Signs a request as it will be sent: adds Host, as its URL has it, and the headers of sign_headers. To sign an
-  /// attempt anew, start from the unsigned request. Nothing on success.
+  /// Adds to the request's headers, in the order of AWS's own: X-Amz-Security-Token (where there is one), X-Amz-Date,
+  /// Authorization. Errors as canonical_request, with some of them added. To sign an attempt anew, start from the
+  /// unsigned request. Nothing on success.
+  std::optional<Error> sign(const SignableRequest& request, const Credentials& credentials, WallTime time) const;
+  /// The same of a request as it will be sent, which gets its Host too, as its URL has it.
   std::optional<Error> sign(HttpRequest& request, const Credentials& credentials, WallTime time) const;
-
-  const SigningOptions& options() const { return options_; }
 
  private:
   std::string signature(const std::string& secret, WallTime time, std::string_view text) const;

@@ -26,7 +26,8 @@ std::string_view take_line(std::string_view& rest) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace dynamo = sluice::dynamo;
   std::string_view rest(reinterpret_cast<const char*>(data), size);
-  dynamo::SignableRequest request;
+  dynamo::Headers headers;
+  dynamo::SignableRequest request{.headers = headers};
   request.method = take_line(rest);
   request.path = take_line(rest);
   request.query = take_line(rest);
@@ -36,8 +37,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     }
     const std::size_t colon = line.find(':');
-    request.headers.emplace_back(line.substr(0, colon),
-                                 colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1));
+    headers.emplace_back(line.substr(0, colon),
+                         colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1));
   }
   request.body = rest;
   if (const auto canonical = dynamo::canonical_request(request)) {
@@ -55,9 +56,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const dynamo::Signer signer(dynamo::SigningOptions{});
   const dynamo::Credentials credentials{.access_key_id = "AKID", .secret_access_key = "secret", .session_token = "t"};
   const sluice::WallTime time{std::chrono::hours(24 * 365 * 50)};
-  static_cast<void>(signer.sign_headers(request, credentials, time));
+  static_cast<void>(signer.sign(request, credentials, time));
   dynamo::HttpRequest http;
-  http.url = request.path;
+  http.url = std::string(request.path);
   static_cast<void>(signer.sign(http, credentials, time));
   return 0;
 }

@@ -124,20 +124,19 @@ std::optional<SnsModel::Refusal> SnsModel::check_signature(const std::string& he
   }
   const auto time = parse_timestamp(stamp.substr(0, 4) + "-" + stamp.substr(4, 2) + "-" + stamp.substr(6, 5) + ":" +
                                     stamp.substr(11, 2) + ":" + stamp.substr(13, 3));
-  dynamo::SignableRequest request;
-  request.path = split(head, ' ').at(1);
-  request.body = body;
+  dynamo::Headers headers;
   for (const std::string& name : split(part_of(authorization, "SignedHeaders"), ';')) {
     if (name != "x-amz-date" && name != "x-amz-security-token") {
-      request.headers.emplace_back(name, header_of(head, name));
+      headers.emplace_back(name, header_of(head, name));
     }
   }
   const dynamo::Signer signer(dynamo::SigningOptions{.region = scope[2], .service = "sns"});
-  const auto expected = signer.sign_headers(
-      request,
+  const std::string path = split(head, ' ').at(1);
+  const auto refused = signer.sign(
+      dynamo::SignableRequest{.path = path, .headers = headers, .body = body},
       {.access_key_id = key_, .secret_access_key = kSecret, .session_token = header_of(head, "x-amz-security-token")},
       time.value_or(WallTime()));
-  if (!expected || expected->back().second != authorization) {
+  if (refused || headers.back().second != authorization) {
     return Refusal{403, "SignatureDoesNotMatch", "The request signature we calculated does not match"};
   }
   if (std::chrono::abs(*time - now_with(seconds_ahead_)) > std::chrono::minutes(15)) {

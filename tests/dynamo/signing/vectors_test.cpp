@@ -31,8 +31,13 @@ std::string read(const std::filesystem::path& path) {
 
 // A request as the suite writes it: request line, headers (a line that begins with a space continues one), body.
 struct RequestFile {
-  SignableRequest request;
+  std::string method;
+  std::string path;
+  std::string query;
+  Headers headers;
   std::string body;
+
+  SignableRequest request() { return {method, path, query, headers, body}; }
 
   explicit RequestFile(const std::string& text) {
     std::istringstream lines(text);
@@ -42,16 +47,16 @@ struct RequestFile {
     const std::size_t last = line.rfind(' ');
     const std::string target = line.substr(first + 1, last - first - 1);
     const std::size_t question = std::min(target.find('?'), target.size());
-    request.method = line.substr(0, first);
-    request.path = target.substr(0, question);
-    request.query = target.substr(std::min(question + 1, target.size()));
+    method = line.substr(0, first);
+    path = target.substr(0, question);
+    query = target.substr(std::min(question + 1, target.size()));
     while (std::getline(lines, line) && !line.empty()) {
       if (line.front() == ' ') {
-        request.headers.back().second += " " + line;
+        headers.back().second += " " + line;
         continue;
       }
       const std::size_t colon = line.find(':');
-      request.headers.emplace_back(line.substr(0, colon), line.substr(colon + 1));
+      headers.emplace_back(line.substr(0, colon), line.substr(colon + 1));
     }
     body.assign(std::istreambuf_iterator<char>(lines), std::istreambuf_iterator<char>());
   }
@@ -112,36 +117,25 @@ Headers sorted(Headers headers) {
 
 void check_header_signing(const Case& test) {
   RequestFile file(test.file("request.txt"));
-  file.request.body = file.body;
-  const Result<Headers> added = Signer(test.options).sign_headers(file.request, test.credentials, test.time);
-  ASSERT_TRUE(added) << added.error().message;
+  const auto refused = Signer(test.options).sign(file.request(), test.credentials, test.time);
+  ASSERT_FALSE(refused) << refused->message;
+  EXPECT_EQ(sorted(file.headers), sorted(RequestFile(test.file("header-signed-request.txt")).headers));
 
-  const RequestFile expected(test.file("header-signed-request.txt"));
-  SignableRequest signed_request = file.request;
-  signed_request.headers.insert(signed_request.headers.end(), added->begin(), added->end());
-  EXPECT_EQ(sorted(signed_request.headers), sorted(expected.request.headers));
-
-  SignableRequest prepared = file.request;
-  for (const auto& header : *added) {
-    if (header.first != "Authorization") {
-      prepared.headers.push_back(header);
-    }
-  }
-  compare_stages(test, prepared, "header");
+  ASSERT_EQ(file.headers.back().first, "Authorization");
+  file.headers.pop_back();
+  compare_stages(test, file.request(), "header");
 }
 
 // Nobody here presigns, so that there is nothing that would write such a query. The one of the vector goes through the
 // stages that both ways have in common: they see queries there such as no other case has.
 void check_query_stages(const Case& test) {
   RequestFile file(test.file("request.txt"));
-  file.request.body = file.body;
-  const std::string query = RequestFile(test.file("query-signed-request.txt")).request.query;
+  const std::string query = RequestFile(test.file("query-signed-request.txt")).query;
   const auto last = query.find("&X-Amz-Signature=");
   ASSERT_NE(last, std::string::npos);
 
-  SignableRequest prepared = file.request;
-  prepared.query = query.substr(0, last);
-  compare_stages(test, prepared, "query");
+  file.query = query.substr(0, last);
+  compare_stages(test, file.request(), "query");
 }
 
 class SigV4Vectors : public ::testing::TestWithParam<std::filesystem::path> {};
