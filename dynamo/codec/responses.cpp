@@ -12,6 +12,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "base/text/json_reader.hpp"
 #include "base/text/number.hpp"
@@ -98,6 +99,12 @@ bool took(JsonReader& reader, std::string_view name, std::initializer_list<Membe
   return false;
 }
 
+/// Takes these members of an object.
+bool took_inside(JsonReader& reader, std::initializer_list<Member> members) {
+  read_members(reader, [&](std::string_view name) { return took(reader, name, members); });
+  return true;
+}
+
 /// What decoders of successful answers fail with.
 Error unreadable(std::string_view what, const std::string& why) {
   Error error(ErrorKind::malformed_response, "the " + std::string(what) + " cannot be read: " + why);
@@ -126,11 +133,9 @@ Result<Output> decode_response(std::string_view body, std::string_view what, Rea
 void read_capacity(JsonReader& reader, Usage usage, Capacity& capacity) {
   double total = 0;
   Capacity by_kind;
-  read_members(reader, [&](std::string_view name) {
-    return took(
-        reader, name,
-        {{"CapacityUnits", &total}, {"ReadCapacityUnits", &by_kind.read}, {"WriteCapacityUnits", &by_kind.write}});
-  });
+  took_inside(
+      reader,
+      {{"CapacityUnits", &total}, {"ReadCapacityUnits", &by_kind.read}, {"WriteCapacityUnits", &by_kind.write}});
   if (by_kind.read > 0 || by_kind.write > 0) {
     capacity += by_kind;
   } else {
@@ -140,23 +145,18 @@ void read_capacity(JsonReader& reader, Usage usage, Capacity& capacity) {
 
 // One object, or one for each table of a batch.
 bool took_capacity(JsonReader& reader, Usage usage, Capacity& capacity) {
-  if (reader.peek() != JsonReader::Kind::array) {
-    read_capacity(reader, usage, capacity);
-    return true;
-  }
-  read_elements(reader, [&] {
+  const auto read = [&] {
     read_capacity(reader, usage, capacity);
     return !reader.failed();
-  });
+  };
+  static_cast<void>(reader.peek() == JsonReader::Kind::array ? read_elements(reader, read) : read());
   return true;
 }
 
 Error statement_error(JsonReader& reader, Item& item) {
   std::string code;
   std::string message;
-  read_members(reader, [&](std::string_view name) {
-    return took(reader, name, {{"Code", &code}, {"Message", &message}, {"Item", &item}});
-  });
+  took_inside(reader, {{"Code", &code}, {"Message", &message}, {"Item", &item}});
   Error error(error_kind(code, 0), one_line(code + ": " + message));
   error.exception_name = std::move(code);
   error.http_status = 200;
@@ -182,10 +182,7 @@ bool took_tables(JsonReader& reader, std::vector<Item>& items) {
 
 // {"table": {"Keys": [keys]}} of a BatchGetItem.
 bool took_unprocessed(JsonReader& reader, std::vector<Item>& keys) {
-  read_members(reader, [&](std::string_view) {
-    read_members(reader, [&](std::string_view name) { return took(reader, name, {{"Keys", &keys}}); });
-    return true;
-  });
+  read_members(reader, [&](std::string_view) { return took_inside(reader, {{"Keys", &keys}}); });
   return true;
 }
 
@@ -195,9 +192,7 @@ bool took_attributes(JsonReader& reader, std::string_view kind, Keep keep) {
   read_elements(reader, [&] {
     std::string attribute;
     std::string is;
-    read_members(reader, [&](std::string_view name) {
-      return took(reader, name, {{"AttributeName", &attribute}, {kind, &is}});
-    });
+    took_inside(reader, {{"AttributeName", &attribute}, {kind, &is}});
     keep(attribute, is);
     return !reader.failed();
   });
@@ -208,12 +203,6 @@ bool took_key_schema(JsonReader& reader, std::string& hash_key, std::string& ran
   return took_attributes(reader, "KeyType", [&](const std::string& attribute, const std::string& type) {
     (type == "HASH" ? hash_key : range_key) = attribute;
   });
-}
-
-/// Takes these members of an object.
-bool took_inside(JsonReader& reader, std::initializer_list<Member> members) {
-  read_members(reader, [&](std::string_view name) { return took(reader, name, members); });
-  return true;
 }
 
 bool took_stream(JsonReader& reader, TableDescription& table) {
@@ -298,45 +287,38 @@ bool took_text(JsonReader& reader, std::string& text) {
   return reader.peek() == JsonReader::Kind::string && took_value(reader, text);
 }
 
-// The objects of an array; anything else is passed over.
+// Reads each element of an array as an object; anything else is passed over. `read_one` reads it by `read_object`.
+template <typename ReadOne>
+bool took_objects(JsonReader& reader, ReadOne read_one) {
+  return reader.peek() == JsonReader::Kind::array && read_elements(reader, read_one);
+}
 template <typename Read>
-bool took_objects(JsonReader& reader, Read read) {
-  return reader.peek() == JsonReader::Kind::array && read_elements(reader, [&] {
-           if (reader.peek() == JsonReader::Kind::object) {
-             return read_members(reader, read);
-           }
-           reader.skip();
-           return true;
-         });
+bool read_object(JsonReader& reader, Read read) {
+  return reader.peek() == JsonReader::Kind::object ? read_members(reader, read) : reader.skip();
 }
 
 bool took_throttling_reasons(JsonReader& reader, ErrorBody& body) {
-  return took_objects(reader, [&](std::string_view name) {
-    std::string text;
-    if (name == "reason" || name == "Reason") {
-      const bool took = took_text(reader, text);
-      body.throttling_reasons.push_back(one_line(text));
-      return took;
-    }
-    return (name == "resource" || name == "Resource") && took_text(reader, body.throttled_resources.emplace_back());
+  return took_objects(reader, [&] {
+    return read_object(reader, [&](std::string_view name) {
+      if (name == "reason" || name == "Reason") {
+        return took_text(reader, body.throttling_reasons.emplace_back());
+      }
+      return (name == "resource" || name == "Resource") && took_text(reader, body.throttled_resources.emplace_back());
+    });
   });
 }
 
 // One for each action, in their order.
 bool took_cancellation_reasons(JsonReader& reader, std::vector<CancellationReason>& reasons) {
-  return reader.peek() == JsonReader::Kind::array && read_elements(reader, [&] {
-           CancellationReason& reason = reasons.emplace_back();
-           if (reader.peek() != JsonReader::Kind::object) {
-             reader.skip();
-             return true;
-           }
-           const bool fine = read_members(reader, [&](std::string_view name) {
-             return (name == "Code" && took_text(reader, reason.code)) ||
-                    (name == "Message" && took_text(reader, reason.message));
-           });
-           reason.message = one_line(reason.message);
-           return fine;
-         });
+  return took_objects(reader, [&] {
+    CancellationReason& reason = reasons.emplace_back();
+    const bool fine = read_object(reader, [&](std::string_view name) {
+      return (name == "Code" && took_text(reader, reason.code)) ||
+             (name == "Message" && took_text(reader, reason.message));
+    });
+    reason.message = one_line(reason.message);
+    return fine;
+  });
 }
 
 bool read_error_body(std::string_view text, ErrorBody& body) {
@@ -370,15 +352,6 @@ std::string bare_name(std::string_view type) {
   return plain ? std::string(type) : std::string();
 }
 
-std::vector<std::string> codes_of(const std::vector<CancellationReason>& reasons) {
-  std::vector<std::string> codes;
-  codes.reserve(reasons.size());
-  for (const CancellationReason& reason : reasons) {
-    codes.push_back(reason.code);
-  }
-  return codes;
-}
-
 // A page's text without its tags; what is in the head besides the title is of no use to a reader either, but short.
 std::string without_tags(std::string_view html) {
   std::string text;
@@ -397,8 +370,7 @@ std::string without_tags(std::string_view html) {
 }
 
 Error foreign_error(int status, std::string_view body) {
-  std::string text = one_line(without_tags(body)).substr(0, kMaxForeignText);
-  text = one_line(text);  // once more, as a character may have been cut in half
+  const std::string text(cut_utf8(one_line(without_tags(body)), kMaxForeignText));
   const std::string status_text = "HTTP " + std::to_string(status);
   const bool redirect = status < 400;
   Error error(
@@ -437,7 +409,7 @@ std::string describe(const ErrorBody& body, const std::string& name) {
     text += body.throttled_resources.empty() ? ")" : " on " + joined(body.throttled_resources) + ")";
   }
   if (!body.cancellation_reasons.empty()) {
-    text += " (reasons: " + joined(codes_of(body.cancellation_reasons)) + ")";
+    text += " (reasons: " + joined(mapped(body.cancellation_reasons, &CancellationReason::code)) + ")";
   }
   return one_line(text);
 }
@@ -449,7 +421,7 @@ Error dynamodb_error(int status, ErrorBody body) {
               describe(body, name));
   error.outcome_unknown = may_have_taken_effect(name, status);
   error.exception_name = std::move(name);
-  error.throttling_reasons = std::move(body.throttling_reasons);
+  error.throttling_reasons = mapped(body.throttling_reasons, &one_line);
   if (cancelled) {
     error.cancellation_reasons = std::move(body.cancellation_reasons);
   }
@@ -525,10 +497,7 @@ std::string_view stem(std::string_view name) {
 }
 
 const NamedKind* lookup(std::string_view name) {
-  const auto* const found =
-      std::find_if(std::begin(kKinds), std::end(kKinds),
-                   [wanted = stem(name)](const NamedKind& known) { return known.name == wanted; });
-  return found == std::end(kKinds) ? nullptr : found;
+  return find_where(kKinds, [wanted = stem(name)](const NamedKind& known) { return known.name == wanted; });
 }
 
 ErrorKind kind_of_status(int status) {
@@ -634,27 +603,10 @@ Result<TimeToLive> decode_time_to_live(std::string_view body) {
 
 std::string one_line(std::string_view text) {
   constexpr std::string_view kEllipsis = "...";
-  std::string line;
-  bool space_due = false;
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    const auto first = static_cast<unsigned char>(text.front());
-    if (length == 1 && (first <= 0x20 || first == 0x7F)) {
-      space_due = !line.empty();
-    } else {
-      const std::string_view piece = length == 0 ? kReplacementCharacter : text.substr(0, length);
-      if (line.size() + 1 + piece.size() + kEllipsis.size() > kMaxErrorText) {
-        line += kEllipsis;
-        return line;
-      }
-      if (std::exchange(space_due, false)) {
-        line.push_back(' ');
-      }
-      line += piece;
-    }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return line;
+  const std::string line = squeezed(clean_utf8(text, std::string_view::npos),
+                                    [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7F; });
+  return line.size() <= kMaxErrorText ? line
+                                      : std::string(cut_utf8(line, kMaxErrorText - kEllipsis.size())).append(kEllipsis);
 }
 
 Error decode_error(int status, const Headers& headers, std::string_view body) {
