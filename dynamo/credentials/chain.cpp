@@ -16,16 +16,6 @@ constexpr int kLifetimeToAdvisory = 4;
 constexpr int kLifetimeToMandatory = 6;
 constexpr int kMostDoublings = 16;
 
-/// Gives the same ones for ever.
-class StaticProvider final : public CredentialsProvider {
- public:
-  explicit StaticProvider(Credentials credentials) : credentials_(std::move(credentials)) {}
-  Result<Credentials> get(Deadline) override { return credentials_; }
-
- private:
-  const Credentials credentials_;
-};
-
 }  // namespace
 
 RefreshWindows RefreshWindows::for_lifetime(Duration lifetime) {
@@ -173,8 +163,9 @@ std::unique_ptr<CredentialsProvider> make_default_chain(AwsEnvironment environme
   return std::make_unique<CachingProvider>(std::move(load), clock, random);
 }
 
-std::unique_ptr<CredentialsProvider> make_static_credentials(Credentials credentials) {
-  return std::make_unique<StaticProvider>(std::move(credentials));
+std::unique_ptr<CredentialsProvider> make_static_credentials(Credentials credentials, const Clock& clock,
+                                                             Random& random) {
+  return std::make_unique<CachingProvider>([keys = std::move(credentials)](Deadline) { return keys; }, clock, random);
 }
 
 }  // namespace sluice::dynamo

@@ -79,6 +79,7 @@ Result<Credentials> look_up_credentials(const AwsEnvironment& environment, HttpT
                                         Deadline deadline);
 
 /// The same credentials for ever: those that a job names in its options.
-std::unique_ptr<CredentialsProvider> make_static_credentials(Credentials credentials);
+std::unique_ptr<CredentialsProvider> make_static_credentials(Credentials credentials, const Clock& clock,
+                                                             Random& random);
 
 }  // namespace sluice::dynamo

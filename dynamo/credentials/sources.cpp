@@ -13,6 +13,8 @@
 #include <climits>
 #include <csignal>
 #include <cstdint>
+#include <future>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -20,7 +22,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/error.hpp"
-#include "base/mutex.hpp"
+#include "base/text/json_check.hpp"
 #include "base/text/json_reader.hpp"
 #include "base/text/number.hpp"
 #include "base/text/percent.hpp"
@@ -136,24 +138,10 @@ void kill_group(pid_t pid) {
   ::waitpid(pid, nullptr, 0);
 }
 
-/// Where the answer of one request is awaited. Shared with the callback, so that it may come at any time.
-struct Answer {
-  Mutex mutex;
-  Condition arrived;
-  std::optional<HttpResult> result SLUICE_GUARDED_BY(mutex);
-};
-
 HttpResult send_and_wait(HttpTransport& transport, HttpRequest request, Deadline deadline) {
-  auto answer = std::make_shared<Answer>();
-  transport.send(std::move(request), deadline, [answer](HttpResult result) {
-    const MutexLock lock(answer->mutex);
-    answer->result = std::move(result);
-    answer->arrived.notify_all();
-  });
-  const MutexLock lock(answer->mutex);
-  answer->arrived.wait_until(answer->mutex, SteadyTime::max(),
-                             [&]() SLUICE_NO_TSA { return answer->result.has_value(); });
-  return std::move(*answer->result);
+  const auto answer = std::make_shared<std::promise<HttpResult>>();  // shared, so that it may come at any time
+  transport.send(std::move(request), deadline, [answer](HttpResult result) { answer->set_value(std::move(result)); });
+  return answer->get_future().get();
 }
 
 bool worth_repeating(const HttpResult& result) {
@@ -161,63 +149,17 @@ bool worth_repeating(const HttpResult& result) {
                 : result.error().kind == ErrorKind::transport || result.error().kind == ErrorKind::timeout;
 }
 
-constexpr std::size_t kMaxDepth = 8;
-
-/// A member of an object that is text or a whole number; anything else has no text. Borrows the JSON.
-struct Field {
-  std::string name;
-  JsonReader::Kind kind = JsonReader::Kind::nothing;
-  std::string text;
-  std::string_view written;  ///< of anything else
-};
-
-Field read_field(JsonReader& reader, std::string_view name) {
-  Field field{std::string(name), reader.peek(), {}, {}};
-  if (field.kind == JsonReader::Kind::string) {
-    reader.read_string(field.text);
-  } else if (field.kind == JsonReader::Kind::number) {
-    std::string_view text;
-    reader.read_number(text);
-    if (parse_number<std::int64_t>(text) || parse_number<std::uint64_t>(text)) {
-      field.text = text;
-    }
-  } else {
-    reader.read_raw(field.written);
-  }
-  return field;
-}
-
-/// The members of the object `member` of `text`, or of `text` itself; nothing when there is no such object.
-std::optional<std::vector<Field>> fields_of(std::string_view text, std::string_view member) {
-  JsonReader reader(text, kMaxDepth, JsonReader::BadText::refuse);
-  std::vector<Field> fields;
-  std::string_view name;
-  reader.begin_object();
-  while (reader.next_member(name)) {
-    fields.push_back(read_field(reader, name));
-  }
-  if (!reader.finish()) {
-    return std::nullopt;
-  }
-  if (member.empty()) {
-    return fields;
-  }
-  const auto last =
-      std::find_if(fields.rbegin(), fields.rend(), [&](const Field& field) { return field.name == member; });
-  return last == fields.rend() ? std::nullopt : fields_of(last->written, {});
-}
-
 /// RFC 3339 text, or milliseconds since 1970 as Identity Center gives them.
-std::optional<WallTime> expiry(const Field& field) {
-  const auto milliseconds = parse_number<std::int64_t>(field.text);
-  if (field.kind == JsonReader::Kind::number && milliseconds) {
+std::optional<WallTime> expiry(const JsonScalar& value) {
+  const auto milliseconds = parse_number<std::int64_t>(value.text);
+  if (value.kind == JsonReader::Kind::number && milliseconds) {
     constexpr std::int64_t kMost = 9'000'000'000'000;  // the year 2255; nanoseconds end soon after
     if (*milliseconds < 0) {
       return std::nullopt;
     }
     return *milliseconds > kMost ? kEndOfTime : WallTime(std::chrono::milliseconds(*milliseconds));
   }
-  return parse_timestamp_or_end(field.text);
+  return parse_timestamp_or_end(value.text);
 }
 
 constexpr Duration kTimeout = std::chrono::seconds(60);
@@ -240,25 +182,6 @@ bool is_allowed(const std::string& url) {
   const bool loopback = host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
   return !host.empty() &&
          (parts->scheme == "https" || loopback || std::find(kHosts.begin(), kHosts.end(), host) != kHosts.end());
-}
-
-/// The agent's URL; NotConfigured and errors as in a Lookup.
-std::variant<std::string, NotConfigured, Error> agent_url(const AwsEnvironment& environment) {
-  if (const auto relative = environment.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")) {
-    if (!relative->starts_with('/')) {
-      return no_credentials("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI does not begin with '/'");
-    }
-    return kEcsOrigin + *relative;
-  }
-  const auto full = environment.get("AWS_CONTAINER_CREDENTIALS_FULL_URI");
-  if (!full) {
-    return NotConfigured{"neither AWS_CONTAINER_CREDENTIALS_RELATIVE_URI nor ..._FULL_URI is set"};
-  }
-  if (!is_allowed(*full)) {
-    return no_credentials(
-        "AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or http to this machine or a metadata address");
-  }
-  return *full;
 }
 
 /// The Authorization header; empty when none is asked for. The file is read each time, as its owner rotates it.
@@ -335,8 +258,8 @@ Result<std::string> cached_token(const SourceContext& context, const std::string
   if (!text->has_value()) {
     return no_credentials("profile " + profile + " is not signed in" + mend);
   }
-  std::string token = json_member(**text, "accessToken");
-  const auto expires = parse_timestamp_or_end(json_member(**text, "expiresAt"));
+  std::string token = json_text(**text, "/accessToken");
+  const auto expires = parse_timestamp_or_end(json_text(**text, "/expiresAt"));
   if (token.empty() || !expires || token.find_first_of("\r\n") != std::string::npos) {
     return no_credentials("profile " + profile + ": " + path.string() + " cannot be read" + mend);
   }
@@ -440,47 +363,42 @@ HttpResult fetch(HttpTransport& transport, const Clock& clock, HttpRequest reque
   }
 }
 
-Result<Credentials> credentials_from_json(std::string_view text, std::string_view member, const std::string& source) {
+Result<Credentials> credentials_from_json(std::string_view text, const std::string& within, const std::string& source) {
   const auto unusable = [&](const std::string& what) {
     return no_credentials(source + " gave an answer that cannot be used: " + what);
   };
-  const auto fields = fields_of(text, member);
-  if (!fields) {
-    return unusable("it is not the JSON that was expected");
+  const auto member = [&](std::initializer_list<const char*> names) {
+    for (const char* name : names) {
+      if (auto found = json_at(text, within + name)) {
+        return *std::move(found);
+      }
+    }
+    return JsonScalar();
+  };
+  if (json_problem(text)) {
+    return unusable("it is not JSON");
   }
   Credentials out;
   out.source = source;
-  for (const Field& field : *fields) {
-    const std::string name = lower_case(field.name);
-    if (name == "accesskeyid") {
-      out.access_key_id = field.text;
-    } else if (name == "secretaccesskey") {
-      out.secret_access_key = field.text;
-    } else if (name == "sessiontoken" || name == "token") {
-      out.session_token = field.text;
-    } else if (name == "accountid") {
-      out.account_id = field.text;
-    } else if (name == "expiration" && field.kind != JsonReader::Kind::null) {
-      out.expires_at = expiry(field);
-      if (!out.expires_at) {
-        return unusable("its expiration is not a time");
-      }
-    }
-  }
+  out.access_key_id = member({"/AccessKeyId", "/accessKeyId"}).text;
+  out.secret_access_key = member({"/SecretAccessKey", "/secretAccessKey"}).text;
+  out.session_token = member({"/SessionToken", "/sessionToken", "/Token"}).text;
+  out.account_id = member({"/AccountId"}).text;
   if (out.access_key_id.empty() || out.secret_access_key.empty()) {
     return unusable("it has no access key");
+  }
+  const JsonScalar expiration = member({"/Expiration", "/expiration"});
+  if (expiration.kind != JsonReader::Kind::nothing && expiration.kind != JsonReader::Kind::null) {
+    out.expires_at = expiry(expiration);
+    if (!out.expires_at) {
+      return unusable("its expiration is not a time");
+    }
   }
   return out;
 }
 
-std::string json_member(std::string_view text, std::string_view name) {
-  std::string found;
-  for (Field& field : fields_of(text, {}).value_or(std::vector<Field>())) {
-    if (field.name == name) {
-      found = std::move(field.text);
-    }
-  }
-  return found;
+std::string json_text(std::string_view text, std::string_view pointer) {
+  return json_problem(text) ? std::string() : json_at(text, pointer).value_or(JsonScalar()).text;
 }
 
 Lookup environment_credentials(const AwsEnvironment& environment) {
@@ -549,7 +467,7 @@ Lookup process_credentials(const SourceContext& context, const std::string& prof
   if (!output) {
     return no_credentials(source + ": " + output.error().message);
   }
-  if (json_member(*output, "Version") != "1") {
+  if (json_text(*output, "/Version") != "1") {
     return no_credentials(source + ": its output is not JSON with \"Version\": 1");
   }
   SLUICE_TRY(credentials, credentials_from_json(*output, "", source));
@@ -563,16 +481,23 @@ Lookup process_credentials(const SourceContext& context, const std::string& prof
 }
 
 Lookup container_credentials(const SourceContext& context, Deadline deadline) {
-  auto url = agent_url(context.environment);
-  if (auto* absent = std::get_if<NotConfigured>(&url)) {
-    return std::move(*absent);
+  const auto relative = context.environment.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+  const auto full = context.environment.get("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  if (!relative && !full) {
+    return NotConfigured{"neither AWS_CONTAINER_CREDENTIALS_RELATIVE_URI nor ..._FULL_URI is set"};
   }
-  if (auto* failure = std::get_if<Error>(&url)) {
-    return std::move(*failure);
+  if (relative && !relative->starts_with('/')) {
+    return no_credentials("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI does not begin with '/'");
+  }
+  if (!relative && !is_allowed(*full)) {
+    return no_credentials(
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or http to this machine or a metadata address");
   }
   SLUICE_TRY(token, authorization(context.environment));
-  HttpRequest request{
-      .method = "GET", .url = std::get<std::string>(url), .headers = {{"accept", "application/json"}}, .body = {}};
+  HttpRequest request{.method = "GET",
+                      .url = relative ? kEcsOrigin + *relative : *full,
+                      .headers = {{"accept", "application/json"}},
+                      .body = {}};
   if (!token->empty()) {
     request.headers.emplace_back("authorization", std::move(*token));
   }
@@ -656,7 +581,7 @@ Lookup sso_credentials(const SourceContext& context, const std::string& profile,
     return no_credentials(source + " answered HTTP " + std::to_string(answer->status) + "; may you use role " +
                           sign_in->role + " in account " + sign_in->account + "?");
   }
-  SLUICE_TRY(credentials, credentials_from_json(answer->body, "roleCredentials", source));
+  SLUICE_TRY(credentials, credentials_from_json(answer->body, "/roleCredentials", source));
   credentials->account_id = sign_in->account;
   return std::move(*credentials);
 }

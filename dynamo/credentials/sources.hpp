@@ -38,13 +38,13 @@ HttpResult fetch(HttpTransport& transport, const Clock& clock, HttpRequest reque
                  const FetchLimits& limits = {});
 
 /// Reads the JSON in which the container agent, the instance metadata, a credential_process and IAM Identity Center
-/// hand out keys; they differ in letter case, in "Token" for "SessionToken", and in the form of the expiry. `member`:
-/// the object's name inside the answer, empty for the answer itself. ErrorKind::no_credentials, with no word of the
-/// content, for anything else. `source` names where it came from. Pure.
-Result<Credentials> credentials_from_json(std::string_view text, std::string_view member, const std::string& source);
+/// hand out keys; they differ in how names begin, in "Token" for "SessionToken", and in the form of the expiry.
+/// `within`: the pointer to the object that has them, empty for the answer itself. ErrorKind::no_credentials, with no
+/// word of the content, for anything else. `source` names where it came from. Pure.
+Result<Credentials> credentials_from_json(std::string_view text, const std::string& within, const std::string& source);
 
-/// A text or number member of a JSON object, as text; empty when it is not there or `text` is no object. Pure.
-std::string json_member(std::string_view text, std::string_view name);
+/// A text or number in JSON by its pointer, as text; empty when it is not there or `text` is no JSON. Pure.
+std::string json_text(std::string_view text, std::string_view pointer);
 
 /// Why a source does not apply here, for people: "AWS_ACCESS_KEY_ID is not set".
 struct NotConfigured {

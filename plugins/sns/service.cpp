@@ -190,7 +190,8 @@ std::unique_ptr<sluice::dynamo::CredentialsProvider> credentials_of(const sluice
   return sluice::dynamo::make_static_credentials({.access_key_id = options.get("access_key_id", ""),
                                                   .secret_access_key = options.get("secret_access_key", ""),
                                                   .session_token = options.get("session_token", ""),
-                                                  .source = "the job's options"});
+                                                  .source = "the job's options"},
+                                                 clock, random);
 }
 
 namespace {
