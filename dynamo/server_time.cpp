@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <clocale>
+#include <ctime>
 #include <string>
-
-#include "base/timestamp.hpp"
 
 namespace sluice::dynamo {
 namespace {
@@ -74,23 +74,16 @@ std::optional<ClockReading> ServerTime::reading(WallTime wall, SteadyTime steady
 }
 
 std::optional<WallTime> parse_http_date(std::string_view text) {
-  constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  constexpr std::size_t kLength = 29;
-  if (text.size() != kLength || !text.ends_with(" GMT")) {
+  static const locale_t kNoLanguage = ::newlocale(LC_ALL_MASK, "C", nullptr);
+  constexpr int kFirstYear = 1970 - 1900;
+  constexpr int kLastYear = 2261 - 1900;  // nanoseconds in 64 bits end soon after
+  const std::string date(text);
+  std::tm parts{};
+  const char* const rest = ::strptime_l(date.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts, kNoLanguage);
+  if (rest == nullptr || *rest != '\0' || parts.tm_year < kFirstYear || parts.tm_year > kLastYear) {
     return std::nullopt;
   }
-  const auto* const month = std::find(kMonths.begin(), kMonths.end(), text.substr(8, 3));
-  if (month == kMonths.end()) {
-    return std::nullopt;
-  }
-  const std::string number = std::to_string(100 + (month - kMonths.begin()) + 1).substr(1);
-  std::string stamp(text.substr(12, 4));
-  stamp += "-" + number + "-";
-  stamp += text.substr(5, 2);
-  stamp += "T";
-  stamp += text.substr(17, 8);
-  return parse_timestamp(stamp + "Z");
+  return WallTime(std::chrono::seconds(::timegm(&parts)));
 }
 
 bool ClockSkew::learn(const Error& refusal, std::string_view date_header, WallTime local_now, WallTime signed_at) {

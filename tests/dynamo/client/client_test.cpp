@@ -363,8 +363,10 @@ TEST(Client, StopEndsAWaitBetweenAttempts) {
 
 TEST(ClockSkew, ReadsTheDateOfAnAnswer) {
   EXPECT_EQ(parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT"), WallTime(std::chrono::seconds(784'111'777)));
-  for (const char* text : {"", "Sun, 06 Xyz 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 PST",
-                           "Sunday, 06-Nov-94 08:49:37 GMT", "Sun, 99 Nov 1994 08:49:37 GMT"}) {
+  for (const char* text :
+       {"", "Sun, 06 Xyz 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 PST", "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Sun, 99 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT;", "Mon, 01 Jan 9999 00:00:00 GMT",
+        "Sat, 01 Jan 0000 00:00:00 GMT"}) {
     EXPECT_FALSE(parse_http_date(text)) << text;
   }
 }
