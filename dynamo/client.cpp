@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/mutex.hpp"
+#include "base/ranges.hpp"
 #include "base/uuid.hpp"
 #include "dynamo/codec/requests.hpp"
 #include "dynamo/codec/responses.hpp"
@@ -29,20 +30,20 @@ struct Call {
   bool repeatable = false;  ///< a write that may be repeated though its outcome is unknown: it has a token
   /// Reads the answer's body into wherever the caller wants it, and tells what capacity it took; called once for each
   /// answer with status 200.
-  std::function<Result<Capacity>(std::string_view)> decode;
+  std::function<Result<Capacity>(std::string_view)> decode{};
 
   // How far it has come.
   enum class Phase { due, in_flight, done };
   Phase phase = Phase::due;
-  std::optional<Error> error;  ///< once done: why it failed, or nothing
-  bool unknown = false;        ///< an attempt that failed may have taken effect all the same
-  std::string last_answer;     ///< why the last attempt failed that did not end by time; empty: none did
-  std::string invocation_id;
-  RetryState retry;
+  std::optional<Error> error{};  ///< once done: why it failed, or nothing
+  bool unknown = false;          ///< an attempt that failed may have taken effect all the same
+  std::string last_answer{};     ///< why the last attempt failed that did not end by time; empty: none did
+  std::string invocation_id{};
+  RetryState retry{};
   SteadyTime next_at = SteadyTime::min();
   SteadyTime sent_at{};
   WallTime signed_at{};
-  Credentials credentials;  ///< that the last attempt was signed with
+  Credentials credentials{};  ///< that the last attempt was signed with
   bool credentials_replaced = false;
   bool skew_corrected = false;
 };
@@ -52,19 +53,10 @@ constexpr const char* kTargetPrefix = "DynamoDB_20120810.";
 
 Error stopped_error() { return {ErrorKind::cancelled, "the DynamoDB client has been stopped"}; }
 
-EndpointParameters endpoint_parameters(const ClientOptions& options) {
-  EndpointParameters parameters;
-  parameters.region = options.region;
-  parameters.use_fips = options.use_fips;
-  parameters.use_dual_stack = options.use_dual_stack;
-  parameters.endpoint = options.endpoint;
-  return parameters;
-}
-
 /// The region that signatures name, which is the same for every account. Not always the one configured: AWS's rules
 /// sign for "local" as for another one.
 std::string signing_region(const ClientOptions& options) {
-  const auto endpoint = resolve_endpoint(endpoint_parameters(options));
+  const auto endpoint = resolve_endpoint(options);
   return endpoint && !endpoint->signing_region.empty() ? endpoint->signing_region : options.region;
 }
 
@@ -87,11 +79,7 @@ std::string table_of(const std::vector<Statement>& statements) {
 }
 
 Call reading_call(std::string operation, std::string table, std::string body) {
-  Call call;
-  call.operation = std::move(operation);
-  call.table = std::move(table);
-  call.body = std::move(body);
-  return call;
+  return {.operation = std::move(operation), .table = std::move(table), .body = std::move(body)};
 }
 
 Call writing_call(std::string operation, std::string table, std::string body) {
@@ -107,12 +95,9 @@ Call call_of(const ItemWrite& write) {
   return writing_call(operation, write.table, encode(write));
 }
 
-Result<ItemOutput> decode_written(std::string_view body) { return decode_item_output(body, Usage::write); }
+// Decoders of calls that may be several side by side are told which of them it is.
 
-Error too_many(const char* what, std::size_t count, std::size_t most) {
-  return {ErrorKind::validation,
-          "a batch of " + std::to_string(count) + " " + what + ": DynamoDB takes at most " + std::to_string(most)};
-}
+Result<ItemOutput> decode_written(std::string_view body, std::size_t) { return decode_item_output(body, Usage::write); }
 
 }  // namespace
 
@@ -170,14 +155,15 @@ class Client::Core {
   /// Makes one of them, or several side by side, and gives what they came to; `decode` reads an answer's body.
   template <typename Output, typename Decode>
   Result<Output> ask(Call call, Decode decode, Deadline deadline) {
-    return std::move(ask_each<Output>({&call, 1}, decode, deadline).front());
+    const auto decode_only = [&decode](std::string_view body, std::size_t) { return decode(body); };
+    return std::move(ask_each<Output>({&call, 1}, decode_only, deadline).front());
   }
   template <typename Output, typename Decode>
   std::vector<Result<Output>> ask_each(std::span<Call> calls, Decode decode, Deadline deadline) {
     std::vector<Output> outputs(calls.size());
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      calls[i].decode = [&output = outputs[i], decode](std::string_view body) -> Result<Capacity> {
-        SLUICE_TRY(decoded, decode(body));
+      calls[i].decode = [&output = outputs[i], &decode, i](std::string_view body) -> Result<Capacity> {
+        SLUICE_TRY(decoded, decode(body, i));
         output = std::move(*decoded);
         if constexpr (requires { output.capacity; }) {
           return output.capacity;
@@ -186,11 +172,6 @@ class Client::Core {
       };
     }
     run(calls, deadline);
-    return results_of(calls, std::span(outputs));
-  }
-
-  template <typename Output>
-  static std::vector<Result<Output>> results_of(std::span<Call> calls, std::span<Output> outputs) {
     std::vector<Result<Output>> results;
     results.reserve(calls.size());
     for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -198,44 +179,6 @@ class Client::Core {
                                        : Result<Output>(std::move(outputs[i])));
     }
     return results;
-  }
-
-  /// Reads the items of these keys, and asks again for what DynamoDB leaves unread.
-  Result<std::vector<Item>> batch_get(const std::string& table, std::span<const Item> keys, Deadline deadline) {
-    if (keys.size() > kMaxBatchKeys) {
-      return too_many("keys", keys.size(), kMaxBatchKeys);
-    }
-    std::vector<Item> read;
-    std::vector<Item> left(keys.begin(), keys.end());
-    RetryState unread;
-    while (!left.empty()) {
-      SLUICE_TRY(output, ask<BatchGetOutput>(reading_call("BatchGetItem", table, encode_batch_get(table, left)),
-                                             decode_batch_get, deadline));
-      if (output->unread.size() < left.size()) {
-        unread = {};  // 16 MB an answer is a limit of DynamoDB's, and no sign of trouble
-      } else {
-        const Error none_read(ErrorKind::throttled, "DynamoDB left all of " + std::to_string(left.size()) +
-                                                        " keys unread; it asks for fewer requests");
-        if (auto failure = pause_before_retry(none_read, unread, deadline)) {
-          return *std::move(failure);
-        }
-      }
-      std::move(output->items.begin(), output->items.end(), std::back_inserter(read));
-      left = std::move(output->unread);
-    }
-    return read;
-  }
-  /// Waits, as between two attempts, when the policy wants another try; nothing then, else what to return.
-  std::optional<Error> pause_before_retry(const Error& error, RetryState& state, Deadline deadline) {
-    const SteadyTime now = clock_.steady_now();
-    ++state.attempts;
-    const auto delay = policy_.next_delay(error, state, quota_, random_.unit(), deadline.left(now));
-    if (!delay) {
-      return error;
-    }
-    Inbox nobody;
-    await(nobody, now + *delay);
-    return stop_.stop_requested() ? std::optional(stopped_error()) : std::nullopt;
   }
 
   Result<std::string> endpoint_url(Deadline deadline) {
@@ -277,15 +220,10 @@ class Client::Core {
     if (target_ && target_->account_id == account_id) {
       return *target_;
     }
-    EndpointParameters parameters = endpoint_parameters(options_);
-    parameters.account_id_endpoint_mode = options_.account_id_endpoint_mode;
-    if (!account_id.empty()) {
-      parameters.account_id = account_id;
-    }
     if (options_.region.empty()) {
       return Error(ErrorKind::validation, "no AWS region is named; set region in [dynamodb] or AWS_REGION");
     }
-    SLUICE_TRY(endpoint, resolve_endpoint(parameters));
+    SLUICE_TRY(endpoint, resolve_endpoint(options_, account_id.empty() ? std::nullopt : std::optional(account_id)));
     target_ = Target{account_id, std::move(endpoint->url)};
     return *target_;
   }
@@ -495,15 +433,11 @@ Result<ItemOutput> Client::get_item(const GetItemRequest& request, Deadline dead
 }
 
 Result<ItemOutput> Client::write(const ItemWrite& write, Deadline deadline) {
-  return core_->ask<ItemOutput>(call_of(write), decode_written, deadline);
+  return std::move(write_each({&write, 1}, deadline).front());
 }
 
 std::vector<Result<ItemOutput>> Client::write_each(std::span<const ItemWrite> writes, Deadline deadline) {
-  std::vector<Call> calls;
-  calls.reserve(writes.size());
-  for (const ItemWrite& write : writes) {
-    calls.push_back(call_of(write));
-  }
+  auto calls = mapped(writes, &call_of);
   return core_->ask_each<ItemOutput>(calls, decode_written, deadline);
 }
 
@@ -513,13 +447,12 @@ Result<ItemOutput> Client::transact(const TransactWriteRequest& request, Deadlin
 
 std::vector<Result<ItemOutput>> Client::transact_each(std::span<const TransactWriteRequest> requests,
                                                       Deadline deadline) {
-  std::vector<Call> calls;
-  calls.reserve(requests.size());
-  for (const TransactWriteRequest& request : requests) {
+  auto calls = mapped(requests, [](const TransactWriteRequest& request) {
     const std::string table = request.actions.empty() ? std::string() : request.actions.front().table;
-    Call& call = calls.emplace_back(writing_call("TransactWriteItems", table, encode(request)));
+    Call call = writing_call("TransactWriteItems", table, encode(request));
     call.repeatable = !request.token.empty();
-  }
+    return call;
+  });
   return core_->ask_each<ItemOutput>(calls, decode_written, deadline);
 }
 
@@ -528,12 +461,10 @@ Result<Page> Client::query(const QueryRequest& request, Deadline deadline) {
 }
 
 std::vector<Result<Page>> Client::query_each(std::span<const QueryRequest> requests, Deadline deadline) {
-  std::vector<Call> calls;
-  calls.reserve(requests.size());
-  for (const QueryRequest& request : requests) {
-    calls.push_back(reading_call("Query", request.table, encode(request)));
-  }
-  return core_->ask_each<Page>(calls, decode_page, deadline);
+  auto calls = mapped(
+      requests, [](const QueryRequest& request) { return reading_call("Query", request.table, encode(request)); });
+  const auto decode = [](std::string_view body, std::size_t) { return decode_page(body); };
+  return core_->ask_each<Page>(calls, decode, deadline);
 }
 
 Result<Page> Client::scan(const ScanRequest& request, Deadline deadline) {
@@ -542,31 +473,33 @@ Result<Page> Client::scan(const ScanRequest& request, Deadline deadline) {
 
 std::vector<Result<BatchStatementOutput>> Client::batch_execute(std::span<const std::vector<Statement>> batches,
                                                                 Deadline deadline) {
-  std::vector<BatchStatementOutput> outputs(batches.size());
-  std::vector<Call> calls(batches.size());
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    const std::vector<Statement>& batch = batches[i];
-    if (batch.empty() || batch.size() > kMaxBatchStatements) {
-      calls[i].phase = Call::Phase::done;  // nothing to ask, or nothing that can be
-      if (!batch.empty()) {
-        calls[i].error = too_many("statements", batch.size(), kMaxBatchStatements);
-      }
-      continue;
-    }
-    calls[i] = writing_call("BatchExecuteStatement", table_of(batch), encode_batch_execute(batch));
-    calls[i].decode = [&output = outputs[i], &batch](std::string_view body) -> Result<Capacity> {
-      SLUICE_TRY(decoded, decode_batch_execute(body, batch.size()));
-      output = std::move(*decoded);
-      return output.capacity;
-    };
-  }
-
-  core_->run(calls, deadline);
-  return Core::results_of(std::span(calls), std::span(outputs));
+  auto calls = mapped(batches, [](const std::vector<Statement>& batch) {
+    return writing_call("BatchExecuteStatement", table_of(batch), encode_batch_execute(batch));
+  });
+  const auto decode = [&](std::string_view body, std::size_t i) {
+    return decode_batch_execute(body, batches[i].size());
+  };
+  return core_->ask_each<BatchStatementOutput>(calls, decode, deadline);
 }
 
 Result<std::vector<Item>> Client::batch_get(const std::string& table, std::span<const Item> keys, Deadline deadline) {
-  return core_->batch_get(table, keys, deadline);
+  std::vector<Item> read;
+  std::vector<Item> left(keys.begin(), keys.end());
+  while (!left.empty()) {
+    const auto decode = [&left](std::string_view body) {
+      auto output = decode_batch_get(body);
+      // That some are left is no sign of trouble: 16 MB an answer is a limit of DynamoDB's.
+      return output && output->unread.size() >= left.size()
+                 ? Error(ErrorKind::throttled, "DynamoDB left all of " + std::to_string(left.size()) +
+                                                   " keys unread; it asks for fewer requests")
+                 : std::move(output);
+    };
+    SLUICE_TRY(output, core_->ask<BatchGetOutput>(reading_call("BatchGetItem", table, encode_batch_get(table, left)),
+                                                  decode, deadline));
+    std::move(output->items.begin(), output->items.end(), std::back_inserter(read));
+    left = std::move(output->unread);
+  }
+  return read;
 }
 
 Result<TableDescription> Client::create_table(const CreateTableRequest& request, Deadline deadline) {

@@ -14,6 +14,7 @@
 #include "base/random.hpp"
 #include "dynamo/attribute_value.hpp"
 #include "dynamo/credentials/credentials.hpp"
+#include "dynamo/endpoints/endpoint_rules.hpp"
 #include "dynamo/error.hpp"
 #include "dynamo/item_write.hpp"
 #include "dynamo/server_time.hpp"
@@ -43,17 +44,13 @@ struct CallRecord {
   std::optional<ErrorKind> error;
 };
 
-struct ClientOptions {
-  std::string region;    ///< must not be empty
-  std::string endpoint;  ///< full URL from configuration; empty: AWS's by its rules
-  bool use_fips = false;
-  bool use_dual_stack = false;
-  std::string account_id_endpoint_mode = "preferred";  ///< "preferred", "disabled" or "required"
+/// The region must not be empty.
+struct ClientOptions : EndpointSettings {
   int max_attempts = 4;
   Duration attempt_timeout = std::chrono::seconds(10);  ///< of one HTTP attempt
   /// Called after each HTTP attempt, on the thread that makes the call, by several threads at once; must be quick. May
   /// be empty.
-  std::function<void(const CallRecord&)> observer;
+  std::function<void(const CallRecord&)> observer{};
 };
 
 struct GetItemRequest {

@@ -19,12 +19,9 @@ Result<std::unique_ptr<Connection>> Connection::open(Options options, const std:
                                                      const Clock& clock, Random& random) {
   const auto environment = AwsEnvironment::of_process();
   SLUICE_TRY(settings, resolve_settings(environment));
-  ClientOptions client_options;
-  client_options.region = options.region.empty() ? std::string(settings->region) : std::move(options.region);
-  client_options.endpoint = options.endpoint.empty() ? std::string(settings->endpoint) : std::move(options.endpoint);
-  client_options.use_fips = settings->use_fips;
-  client_options.use_dual_stack = settings->use_dual_stack;
-  client_options.account_id_endpoint_mode = settings->account_id_endpoint_mode;
+  ClientOptions client_options{*settings};
+  client_options.region = options.region.empty() ? settings->region : options.region;
+  client_options.endpoint = options.endpoint.empty() ? settings->endpoint : options.endpoint;
   client_options.observer = std::move(options.observer);
   if (client_options.region.empty() && client_options.endpoint.empty()) {
     return Error(ErrorKind::validation, no_region_text);

@@ -303,19 +303,18 @@ std::optional<std::string> property(const IniSection& section, std::string_view 
   return found == section.end() || found->second.empty() ? std::nullopt : std::optional(found->second);
 }
 
-Result<AwsSettings> resolve_settings(const AwsEnvironment& environment) {
+Result<EndpointSettings> resolve_settings(const AwsEnvironment& environment) {
   SLUICE_TRY(profiles, Profiles::load(environment));
   return resolve_settings(environment, *profiles);
 }
 
-Result<AwsSettings> resolve_settings(const AwsEnvironment& environment, const Profiles& profiles) {
+Result<EndpointSettings> resolve_settings(const AwsEnvironment& environment, const Profiles& profiles) {
   const ActiveProfile active = active_profile(environment);
   if (active.named && profiles.profile(active.name) == nullptr) {
     return Error(ErrorKind::validation,
                  "AWS_PROFILE names " + active.name + ", which is in neither the AWS config nor the credentials file");
   }
-  AwsSettings out;
-  out.profile = active.name;
+  EndpointSettings out;
   out.region = resolve_region(environment, profiles).value_or("");
   out.endpoint = configured_endpoint(environment, profiles, "dynamodb").value_or("");
   SLUICE_TRY(fips, boolean(lookup(environment, profiles, "AWS_USE_FIPS_ENDPOINT", "use_fips_endpoint")));

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "dynamo/endpoints/endpoint_rules.hpp"
 #include "dynamo/error.hpp"
 #include "dynamo/text.hpp"
 
@@ -90,20 +91,10 @@ ActiveProfile active_profile(const AwsEnvironment& environment);
 /// A property's value, or nothing when it is absent or empty.
 std::optional<std::string> property(const IniSection& section, std::string_view name);
 
-/// What AWS's usual places say about a client, besides credentials. A value.
-struct AwsSettings {
-  std::string profile;   ///< in use
-  std::string region;    ///< empty: named nowhere
-  std::string endpoint;  ///< of DynamoDB; empty: AWS's own
-  bool use_fips = false;
-  bool use_dual_stack = false;
-  std::string account_id_endpoint_mode = "preferred";
-};
-
-/// Reads them: the environment wins over the profile. ErrorKind::no_credentials for files that cannot be read,
+/// What AWS's usual places say about a client, besides credentials. The environment wins over the profile. ErrorKind::no_credentials for files that cannot be read,
 /// ErrorKind::validation for a profile or value that does not exist. Read once, at start.
-Result<AwsSettings> resolve_settings(const AwsEnvironment& environment);
-Result<AwsSettings> resolve_settings(const AwsEnvironment& environment, const Profiles& profiles);
+Result<EndpointSettings> resolve_settings(const AwsEnvironment& environment);
+Result<EndpointSettings> resolve_settings(const AwsEnvironment& environment, const Profiles& profiles);
 
 /// AWS_REGION, AWS_DEFAULT_REGION, then the profile's region. Nothing when none is named.
 std::optional<std::string> resolve_region(const AwsEnvironment& environment, const Profiles& profiles);

@@ -19,7 +19,7 @@ std::string encode(const ScanRequest& request);
 /// On demand (PAY_PER_REQUEST), without a stream.
 std::string encode(const CreateTableRequest& request);
 
-/// BatchExecuteStatement; at most kMaxBatchStatements.
+/// BatchExecuteStatement; at most kMaxBatchStatements, and one at least.
 std::string encode_batch_execute(std::span<const Statement> statements);
 /// BatchGetItem of one table, consistent; at most kMaxBatchKeys.
 std::string encode_batch_get(std::string_view table, std::span<const Item> keys);

@@ -56,77 +56,77 @@ bool is_host_label(std::string_view text) {
          std::all_of(text.begin(), text.end(), [&](char c) { return alphanumeric(c) || c == '-'; });
 }
 
-Result<Endpoint> custom_endpoint(const EndpointParameters& parameters) {
-  if (parameters.use_fips) {
+Result<Endpoint> custom_endpoint(const EndpointSettings& settings) {
+  if (settings.use_fips) {
     return refuse("Invalid Configuration: FIPS and custom endpoint are not supported");
   }
-  if (parameters.use_dual_stack) {
+  if (settings.use_dual_stack) {
     return refuse("Invalid Configuration: Dualstack and custom endpoint are not supported");
   }
-  const Result<UrlParts> url = parse_url(parameters.endpoint);
+  const Result<UrlParts> url = parse_url(settings.endpoint);
   if (!url) {
     return refuse("the DynamoDB endpoint is wrong: " + url.error().message);
   }
   if (!url->query.empty()) {
     return refuse("the DynamoDB endpoint is wrong: it must not have a query");
   }
-  const std::string_view suffix = partition_of(parameters.region).dual_stack_dns_suffix;
-  const std::string dual_stack_host = "dynamodb." + parameters.region + "." + std::string(suffix);
-  if (!parameters.region.empty() && url->scheme == "https" && url->host == dual_stack_host && url->path == "/") {
+  const std::string_view suffix = partition_of(settings.region).dual_stack_dns_suffix;
+  const std::string dual_stack_host = "dynamodb." + settings.region + "." + std::string(suffix);
+  if (!settings.region.empty() && url->scheme == "https" && url->host == dual_stack_host && url->path == "/") {
     return refuse(
         "Endpoint override is not supported for dual-stack endpoints. Please enable dual-stack functionality by "
         "enabling the configuration. For more details, see: "
         "https://docs.aws.amazon.com/sdkref/latest/guide/feature-endpoints.html");
   }
-  return Endpoint{.url = parameters.endpoint, .signing_region = parameters.region};
+  return Endpoint{.url = settings.endpoint, .signing_region = settings.region};
 }
 
-Result<Endpoint> local_endpoint(const EndpointParameters& parameters) {
-  if (parameters.use_fips) {
+Result<Endpoint> local_endpoint(const EndpointSettings& settings) {
+  if (settings.use_fips) {
     return refuse("Invalid Configuration: FIPS and local endpoint are not supported");
   }
-  if (parameters.use_dual_stack) {
+  if (settings.use_dual_stack) {
     return refuse("Invalid Configuration: Dualstack and local endpoint are not supported");
   }
   return Endpoint{.url = "http://localhost:8000", .signing_region = "us-east-1"};
 }
 
-std::string suffix_of(const EndpointParameters& parameters, const Partition& partition) {
-  const std::string_view domain = parameters.use_dual_stack ? partition.dual_stack_dns_suffix : partition.dns_suffix;
-  return "." + parameters.region + "." + std::string(domain);
+std::string suffix_of(const EndpointSettings& settings, const Partition& partition) {
+  const std::string_view domain = settings.use_dual_stack ? partition.dual_stack_dns_suffix : partition.dns_suffix;
+  return "." + settings.region + "." + std::string(domain);
 }
 
-Endpoint regional_endpoint(const EndpointParameters& parameters, const Partition& partition) {
+Endpoint regional_endpoint(const EndpointSettings& settings, const Partition& partition) {
   std::string host = "dynamodb";
   // The US government's plain endpoints are FIPS endpoints already.
-  if (parameters.use_fips && (partition.name != "aws-us-gov" || parameters.use_dual_stack)) {
+  if (settings.use_fips && (partition.name != "aws-us-gov" || settings.use_dual_stack)) {
     host += "-fips";
   }
-  return Endpoint{.url = "https://" + host + suffix_of(parameters, partition), .signing_region = parameters.region};
+  return Endpoint{.url = "https://" + host + suffix_of(settings, partition), .signing_region = settings.region};
 }
 
-std::optional<Error> check(const EndpointParameters& parameters) {
-  if (!parameters.region.empty() && !is_host_label(parameters.region)) {
+std::optional<Error> check(const EndpointSettings& settings) {
+  if (!settings.region.empty() && !is_host_label(settings.region)) {
     return refuse("the AWS region is wrong: only letters, digits and dashes, such as eu-west-1");
   }
-  const std::string& mode = parameters.account_id_endpoint_mode;
+  const std::string& mode = settings.account_id_endpoint_mode;
   if (!mode.empty() && mode != "preferred" && mode != "required" && mode != "disabled") {
     return refuse("the account id endpoint mode is wrong: it must be preferred, required or disabled");
   }
   return std::nullopt;
 }
 
-Result<Endpoint> aws_endpoint(const EndpointParameters& parameters) {
-  const Partition& partition = partition_of(parameters.region);
-  const std::string& mode = parameters.account_id_endpoint_mode;
+Result<Endpoint> aws_endpoint(const EndpointSettings& settings, const std::optional<std::string>& account_id) {
+  const Partition& partition = partition_of(settings.region);
+  const std::string& mode = settings.account_id_endpoint_mode;
   const bool required = mode == "required";
-  if (parameters.use_fips) {
+  if (settings.use_fips) {
     if (required) {
       return refuse(
           "Invalid Configuration: AccountIdEndpointMode is required and FIPS is enabled, but FIPS account endpoints "
           "are not supported");
     }
-    return regional_endpoint(parameters, partition);
+    return regional_endpoint(settings, partition);
   }
   if (partition.name != "aws" && required) {
     return refuse(
@@ -134,19 +134,19 @@ Result<Endpoint> aws_endpoint(const EndpointParameters& parameters) {
         "partition");
   }
   if (partition.name != "aws" || mode.empty() || mode == "disabled") {
-    return regional_endpoint(parameters, partition);
+    return regional_endpoint(settings, partition);
   }
-  if (parameters.account_id && !is_host_label(*parameters.account_id)) {
+  if (account_id && !is_host_label(*account_id)) {
     return refuse("Credentials-sourced account ID parameter is invalid");
   }
-  if (parameters.account_id) {
-    return Endpoint{.url = "https://" + *parameters.account_id + ".ddb" + suffix_of(parameters, partition),
-                    .signing_region = parameters.region};
+  if (account_id) {
+    return Endpoint{.url = "https://" + *account_id + ".ddb" + suffix_of(settings, partition),
+                    .signing_region = settings.region};
   }
   if (required) {
     return refuse("AccountIdEndpointMode is required but no AccountID was provided or able to be loaded");
   }
-  return regional_endpoint(parameters, partition);
+  return regional_endpoint(settings, partition);
 }
 
 }  // namespace
@@ -161,17 +161,17 @@ const Partition& partition_of(std::string_view region) {
   return kAws;
 }
 
-Result<Endpoint> resolve_endpoint(const EndpointParameters& parameters) {
-  if (std::optional<Error> problem = check(parameters)) {
+Result<Endpoint> resolve_endpoint(const EndpointSettings& settings, const std::optional<std::string>& account_id) {
+  if (std::optional<Error> problem = check(settings)) {
     return std::move(*problem);
   }
-  if (!parameters.endpoint.empty()) {
-    return custom_endpoint(parameters);
+  if (!settings.endpoint.empty()) {
+    return custom_endpoint(settings);
   }
-  if (parameters.region.empty()) {
+  if (settings.region.empty()) {
     return refuse("Invalid Configuration: Missing Region");
   }
-  return parameters.region == kLocalRegion ? local_endpoint(parameters) : aws_endpoint(parameters);
+  return settings.region == kLocalRegion ? local_endpoint(settings) : aws_endpoint(settings, account_id);
 }
 
 }  // namespace sluice::dynamo

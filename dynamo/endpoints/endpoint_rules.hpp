@@ -19,28 +19,26 @@ struct Partition {
 /// partition supports FIPS and dual stack.
 const Partition& partition_of(std::string_view region);
 
-/// What AWS's endpoint rules for DynamoDB look at, but for a table's ARN and its vector search, which no request of
-/// ours has. Empty text means "not given".
-struct EndpointParameters {
-  std::string region;
+/// What AWS's endpoint rules for DynamoDB look at besides the account; but for a table's ARN and its vector search,
+/// which no request of ours has.
+struct EndpointSettings {
+  std::string region{};    ///< empty: none is named
+  std::string endpoint{};  ///< a full URL from configuration, which wins over everything; empty: AWS's own
   bool use_fips = false;
   bool use_dual_stack = false;
-  /// A full URL from configuration; wins over everything.
-  std::string endpoint;
-  /// Of the credentials. None: not known; an empty one is an error, as AWS's rules have it.
-  std::optional<std::string> account_id;
   /// "preferred", "required" or "disabled"; empty: account endpoints are not used.
-  std::string account_id_endpoint_mode;
+  std::string account_id_endpoint_mode = "preferred";
 };
 
 struct Endpoint {
   std::string url;             ///< without a slash at its end, unless configured so
   std::string signing_region;  ///< empty only for a custom endpoint without a region
-  std::string signing_name = "dynamodb";
 };
 
-/// Resolves by AWS's rules. ErrorKind::validation for combinations that have no endpoint (in AWS's words), a region
-/// that is no host label, an unknown mode, and a custom endpoint that is not an http(s) URL. Pure.
-Result<Endpoint> resolve_endpoint(const EndpointParameters& parameters);
+/// Resolves by AWS's rules. `account_id`: of the credentials; nothing: not known; an empty one is an error, as AWS's
+/// rules have it. ErrorKind::validation for combinations that have no endpoint (in AWS's words), a region that is no
+/// host label, an unknown mode, and a custom endpoint that is not an http(s) URL. Pure.
+Result<Endpoint> resolve_endpoint(const EndpointSettings& settings,
+                                  const std::optional<std::string>& account_id = std::nullopt);
 
 }  // namespace sluice::dynamo

@@ -16,6 +16,12 @@ namespace {
 
 using std::chrono_literals::operator""s;
 
+dynamo::ClientOptions options_that_tell(std::function<void(const dynamo::CallRecord&)> observer) {
+  dynamo::ClientOptions options{{.region = "us-east-1"}};
+  options.observer = std::move(observer);
+  return options;
+}
+
 class MeteredSourceTest : public testing::Test {
  protected:
   static config::HostConfig host_with(double write_units) {
@@ -28,12 +34,10 @@ class MeteredSourceTest : public testing::Test {
   explicit MeteredSourceTest(double write_units = 0)
       : host_(host_with(write_units)),
         book_(host_, clock_),
-        client_({.region = "us-east-1",
-                 .observer =
-                     [this](const dynamo::CallRecord& call) {
-                       book_.spent(call.table, {1, call.capacity.read, call.capacity.write});
-                       all_ += {1, call.capacity.read, call.capacity.write};
-                     }},
+        client_(options_that_tell([this](const dynamo::CallRecord& call) {
+                  book_.spent(call.table, {1, call.capacity.read, call.capacity.write});
+                  all_ += {1, call.capacity.read, call.capacity.write};
+                }),
                 transport_, credentials_, clock_, random_),
         queues_(queue::dynamomq::make_dynamomq_queues({.queues = {}, .host = "a", .region = "us-east-1"}, client_,
                                                       clock_, random_)) {

@@ -67,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   sluice::SeededRandom random{1};
   OnePage transport(text);
   NoCredentials credentials;
-  dynamo::Client client({.region = "eu-west-1", .max_attempts = 1}, transport, credentials, clock, random);
+  dynamo::Client client({{.region = "eu-west-1"}, 1}, transport, credentials, clock, random);
   outbox::OutboxPlace place(settings(), client, clock);
   const std::array<std::uint32_t, 1> buckets{0};
   const sluice::queue::Selection everything;

@@ -162,7 +162,7 @@ class TariffTest : public ::testing::Test {
   test::model::Model model_;
   test::model::ModelTransport transport_;
   test::model::FixedCredentials credentials_;
-  dynamo::Client client_{{.region = "eu-west-1"}, transport_, credentials_, clock_, random_};
+  dynamo::Client client_{{{.region = "eu-west-1"}}, transport_, credentials_, clock_, random_};
   BothLayouts queues_{client_, clock_, random_};
   test::Desk desk_;
 };

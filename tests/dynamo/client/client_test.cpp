@@ -64,7 +64,7 @@ struct ClientTest : testing::Test {
     return client().write(request, Deadline::never());
   }
 
-  ClientOptions options{.region = "eu-west-1", .endpoint = "http://127.0.0.1:8000", .observer = {}};
+  ClientOptions options{{.region = "eu-west-1", .endpoint = "http://127.0.0.1:8000"}};
   FakeTransport transport;
   CountingCredentials credentials;
   FakeClock clock;
@@ -294,16 +294,6 @@ TEST_F(ClientTest, RepeatsOnlyTheBatchThatFailedAsAWhole) {
   EXPECT_EQ(transport.requests().at(2).body, transport.requests().at(0).body);
 }
 
-TEST_F(ClientTest, RefusesABatchThatIsTooLargeAndAnswersAnEmptyOne) {
-  const std::vector<std::vector<Statement>> batches = {std::vector<Statement>(26), {}};
-  const auto results = client().batch_execute(batches, Deadline::never());
-  ASSERT_FALSE(results.at(0));
-  EXPECT_EQ(results.at(0).error().kind, ErrorKind::validation);
-  ASSERT_TRUE(results.at(1));
-  EXPECT_TRUE(results.at(1)->results.empty());
-  EXPECT_TRUE(transport.requests().empty());
-}
-
 TEST_F(ClientTest, AsksAgainForKeysThatWereLeftUnread) {
   const std::vector<Item> keys = {{{"id", "a"}}, {{"id", "b"}}};
   transport.answer(200,
@@ -346,8 +336,8 @@ TEST(Client, StopEndsAWaitBetweenAttempts) {
   CountingCredentials credentials;
   const SystemClock clock;  // the wait is a real one: up to a second, then two, then four
   FakeRandom random(0.999);
-  Client client({.region = "eu-west-1", .endpoint = "http://127.0.0.1:8000", .max_attempts = 100, .observer = {}},
-                transport, credentials, clock, random);
+  Client client({{.region = "eu-west-1", .endpoint = "http://127.0.0.1:8000"}, 100}, transport, credentials, clock,
+                random);
   std::optional<Error> error;
   const auto begun = clock.steady_now();
   std::jthread caller([&] {

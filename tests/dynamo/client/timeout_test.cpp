@@ -27,8 +27,7 @@ struct ClientTimeout : testing::Test {
   /// What a read ends with when its last attempt runs out of time.
   std::string failure() {
     transport.answer(Error(ErrorKind::timeout, "no answer in time"));
-    Client client({.region = "eu-west-1", .endpoint = "http://127.0.0.1:8000", .max_attempts = 2, .observer = {}},
-                  transport, keys, clock, random);
+    Client client({{.region = "eu-west-1", .endpoint = "http://127.0.0.1:8000"}, 2}, transport, keys, clock, random);
     const auto output = client.get_item({.table = "t", .key = {{"id", "a"}}}, Deadline::never());
     EXPECT_EQ(output.error().kind, ErrorKind::timeout);
     return output.error().message;

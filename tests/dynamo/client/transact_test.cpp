@@ -34,7 +34,7 @@ struct TransactTest : testing::Test {
     return client.transact(request, Deadline::never());
   }
 
-  ClientOptions options{.region = "eu-west-1", .endpoint = "http://127.0.0.1:8000", .observer = {}};
+  ClientOptions options{{.region = "eu-west-1", .endpoint = "http://127.0.0.1:8000"}};
   test::FakeTransport transport;
   test::model::FixedCredentials credentials;
   test::FakeClock clock;
@@ -85,8 +85,7 @@ TEST(Transact, StaysUnknownWhenTheClientStopsBeforeTheNextTry) {
   test::model::FixedCredentials credentials;
   const SystemClock clock;  // the wait after the throttle is a real one, of two seconds
   test::FakeRandom random(0.999);
-  Client client({.region = "eu-west-1", .endpoint = "http://127.0.0.1:8000", .observer = {}}, transport, credentials,
-                clock, random);
+  Client client({{.region = "eu-west-1", .endpoint = "http://127.0.0.1:8000"}}, transport, credentials, clock, random);
   std::optional<Error> error;
   std::jthread caller([&] {
     TransactWriteRequest request;

@@ -9,16 +9,15 @@ using testing::HasSubstr;
 
 class SettingsTest : public AwsFixture {
  protected:
-  AwsSettings resolved() {
+  EndpointSettings resolved() {
     auto settings = resolve_settings(environment());
     EXPECT_TRUE(settings) << settings.error().message;
-    return settings ? *settings : AwsSettings{};
+    return settings ? *settings : EndpointSettings{};
   }
 };
 
 TEST_F(SettingsTest, DefaultsWithoutAnything) {
   const auto settings = resolved();
-  EXPECT_EQ(settings.profile, "default");
   EXPECT_EQ(settings.region, "");
   EXPECT_EQ(settings.endpoint, "");
   EXPECT_FALSE(settings.use_fips);

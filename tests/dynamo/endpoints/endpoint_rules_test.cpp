@@ -61,7 +61,7 @@ TEST(EndpointRules, UnknownModeIsRefused) {
 
 TEST(EndpointRules, ForgedAccountIdsAreRefused) {
   const auto resolve = [](const std::string& id) {
-    return resolve_endpoint({.region = "us-east-1", .account_id = id, .account_id_endpoint_mode = "preferred"});
+    return resolve_endpoint({.region = "us-east-1", .account_id_endpoint_mode = "preferred"}, id);
   };
   EXPECT_EQ(resolve("111111111111")->url, "https://111111111111.ddb.us-east-1.amazonaws.com");
   for (const std::string id : {"", "evil.com/", "1.2", "a b", "@"}) {

@@ -130,7 +130,7 @@ class LeasedRig : public ::testing::Test {
   HookedTransport transport_{wire_};
   test::model::FixedCredentials credentials_;
   SeededRandom random_{7};
-  dynamo::Client client_{{.region = "eu-west-1"}, transport_, credentials_, clock_, random_};
+  dynamo::Client client_{{{.region = "eu-west-1"}}, transport_, credentials_, clock_, random_};
   table::NonceSource nonces_{"host-a", random_};
   table::TableClock table_clock_{client_, clock_, {}};
   table::StatementRunner runner_{client_, clock_, random_, {}};

@@ -32,7 +32,7 @@ class ThreadedHost {
         random_(seed),
         credentials_(name),
         transport_(model, clock),
-        client_({.region = "us-east-1"}, transport_, credentials_, clock, random_) {
+        client_({{.region = "us-east-1"}}, transport_, credentials_, clock, random_) {
     queue::leased::LeasedOptions options{
         .queues = {{kOwnersQueue, {.table = kOwnersTable, .shards = kShards}}}, .host = name, .region = "us-east-1"};
     options.lease = 300s;  // however slow the machine is

@@ -145,7 +145,7 @@ class LeasedQueuesTest : public ::testing::Test {
   test::model::ModelTransport transport_{model_, clock_};
   test::model::FixedCredentials credentials_;
   SeededRandom random_{7};
-  dynamo::Client client_{{.region = "eu-west-1"}, transport_, credentials_, clock_, random_};
+  dynamo::Client client_{{{.region = "eu-west-1"}}, transport_, credentials_, clock_, random_};
   std::unique_ptr<Queues> queues_;
   std::unique_ptr<test::Desk> desk_;
 };

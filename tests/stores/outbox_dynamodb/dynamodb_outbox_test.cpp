@@ -99,7 +99,7 @@ class DynamoDbOutboxTest : public ::testing::Test {
   test::model::Model model_{clock_, 1};
   test::model::ModelTransport transport_{model_, clock_};
   test::model::FixedCredentials credentials_;
-  dynamo::Client client_{{.region = "eu-west-1"}, transport_, credentials_, clock_, random_};
+  dynamo::Client client_{{{.region = "eu-west-1"}}, transport_, credentials_, clock_, random_};
   std::map<std::int64_t, std::uint32_t> parts_;  ///< where rows were put
   Settings settings_;
   Selection filter_;
@@ -197,7 +197,7 @@ TEST_F(DynamoDbOutboxTest, ADeadLetterThatIsRedrivenWhileItsBucketIsReadIsSeen) 
   put(2, "bb");
   ASSERT_EQ(mark(dead_mark({1}, 0)), MarkStatus::written);
   bool redriven = false;
-  dynamo::ClientOptions options{.region = "eu-west-1"};
+  dynamo::ClientOptions options{{.region = "eu-west-1"}};
   options.observer = [&](const dynamo::CallRecord& call) {
     if (call.operation == "Query" && !std::exchange(redriven, true)) {
       const RowEdit again = edit_of(RowKey{1, 2}, {.action = ChangeAction::redrive}, 10);
@@ -218,7 +218,7 @@ TEST_F(DynamoDbOutboxTest, ARetryWaitsAsLongAsWasSaidWhenTheMachinesClockHasJust
   for (const Duration step : {Duration(1h), Duration(-1h)}) {
     test::FakeClock machine;
     test::model::ModelTransport transport(model_, machine);
-    dynamo::Client client({.region = "eu-west-1"}, transport, credentials_, machine, random_);
+    dynamo::Client client({{.region = "eu-west-1"}}, transport, credentials_, machine, random_);
     const auto outbox = make_dynamodb_outbox(settings_, client, machine, random_);
     const auto locks = *outbox->open_locks(soon());
     const auto desk = *outbox->open_admin(soon());
@@ -605,7 +605,7 @@ TEST_F(DynamoDbLocksTest, HeartbeatsOfTheDeadAreTakenAway) {
 // Counted: what a row costs from its commit to its end.
 TEST_F(DynamoDbOutboxTest, ARowCostsOneWriteUnitToPublish) {
   double writes = 0;
-  dynamo::ClientOptions options{.region = "eu-west-1"};
+  dynamo::ClientOptions options{{.region = "eu-west-1"}};
   options.observer = [&writes](const dynamo::CallRecord& call) { writes += call.capacity.write; };
   dynamo::Client counted(options, transport_, credentials_, clock_, random_);
   const auto outbox = make_dynamodb_outbox(settings_, counted, clock_, random_);
@@ -622,7 +622,7 @@ TEST_F(DynamoDbOutboxTest, ARowCostsOneWriteUnitToPublish) {
 // Counted, and nothing is lost by it: 110 units a second where each poll reads all that waits.
 TEST_F(DynamoDbOutboxTest, WhatADeadLetterHoldsIsNotReadWithEachPoll) {
   double reads = 0;
-  dynamo::ClientOptions options{.region = "eu-west-1"};
+  dynamo::ClientOptions options{{.region = "eu-west-1"}};
   options.observer = [&reads](const dynamo::CallRecord& call) { reads += call.capacity.read; };
   dynamo::Client counted(options, transport_, credentials_, clock_, random_);
   const auto outbox = make_dynamodb_outbox(settings_, counted, clock_, random_);

@@ -91,9 +91,12 @@ class FurtherBucketsTest : public ::testing::Test {
   test::model::ModelTransport transport_{model_, clock_};
   test::model::FixedCredentials credentials_;
   std::size_t requests_ = 0;
-  dynamo::ClientOptions options_{.region = "eu-west-1",
-                                 .observer = [this](const dynamo::CallRecord& /*call*/) { ++requests_; }};
-  dynamo::Client client_{options_, transport_, credentials_, clock_, random_};
+  static dynamo::ClientOptions counting(std::size_t& requests) {
+    dynamo::ClientOptions options{{.region = "eu-west-1"}};
+    options.observer = [&requests](const dynamo::CallRecord& /*call*/) { ++requests; };
+    return options;
+  }
+  dynamo::Client client_{counting(requests_), transport_, credentials_, clock_, random_};
   Settings settings_;
   Selection filter_;
   std::unique_ptr<Database> outbox_;

@@ -241,7 +241,7 @@ class Relay {
   test::FakeClock clock_;
   test::model::ModelTransport transport_;
   test::model::FixedCredentials credentials_;
-  dynamo::Client client_{{.region = "eu-west-1"}, transport_, credentials_, clock_, random_};
+  dynamo::Client client_{{{.region = "eu-west-1"}}, transport_, credentials_, clock_, random_};
   std::unique_ptr<Database> outbox_ = make_dynamodb_outbox(settings_, client_, clock_, random_);
   std::unique_ptr<ReadSession> reader_ = *outbox_->open_reader(soon());
   std::unique_ptr<LockSession> locks_;
@@ -392,7 +392,7 @@ class Relays {
   test::model::Model model_{clock_, 1};
   test::model::ModelTransport transport_{model_, clock_};
   test::model::FixedCredentials credentials_;
-  dynamo::Client client_{{.region = "eu-west-1"}, transport_, credentials_, clock_, random_};
+  dynamo::Client client_{{{.region = "eu-west-1"}}, transport_, credentials_, clock_, random_};
   const Settings settings_;
   std::unique_ptr<Database> outbox_ = make_dynamodb_outbox(settings_, client_, clock_, random_);
   std::unique_ptr<AdminSession> desk_;

@@ -76,7 +76,7 @@ class Running : public ::testing::Test {
     return respond_(sent);
   }};
   dynamo::Client client_{
-      {.region = "eu-west-1", .endpoint = "http://127.0.0.1:1"}, transport_, credentials_, clock_, random_};
+      {{.region = "eu-west-1", .endpoint = "http://127.0.0.1:1"}}, transport_, credentials_, clock_, random_};
   StatementRunner runner_{client_, clock_, random_};
 };
 
