@@ -1,6 +1,7 @@
 #include "dynamo/signing/uri.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -53,25 +54,8 @@ Result<UrlParts> parse_url(std::string_view url) {
 }
 
 std::string normalized_path(std::string_view path) {
-  std::vector<std::string_view> segments;
-  bool ends_with_slash = true;
-  while (!path.empty()) {
-    const std::size_t slash = std::min(path.find('/'), path.size());
-    const std::string_view segment = path.substr(0, slash);
-    ends_with_slash = slash < path.size() || segment == "." || segment == "..";
-    path.remove_prefix(std::min(slash + 1, path.size()));
-    if (segment == ".." && !segments.empty()) {
-      segments.pop_back();
-    } else if (!segment.empty() && segment != "." && segment != "..") {
-      segments.push_back(segment);
-    }
-  }
-  std::string normalized;
-  for (const std::string_view segment : segments) {
-    normalized += "/";
-    normalized += segment;
-  }
-  return ends_with_slash || normalized.empty() ? normalized + "/" : normalized;
+  path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
+  return std::filesystem::path("/" + std::string(path)).lexically_normal().string();
 }
 
 std::string canonical_query(std::string_view query) {
