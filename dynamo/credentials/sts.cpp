@@ -47,9 +47,7 @@ Result<StsEndpoint> sts_endpoint(const SourceContext& context) {
   if (percent_encoded(region) != region) {
     return Error(ErrorKind::validation, "the region \"" + region + "\" is not the name of one");
   }
-  const std::string suffix(settings->use_dual_stack ? "api.aws" : partition_of(region).dns_suffix);
-  return StsEndpoint{std::string("https://sts") + (settings->use_fips ? "-fips." : ".") + region + "." + suffix + "/",
-                     region};
+  return StsEndpoint{service_url("sts", *settings, region), region};
 }
 
 std::string form_body(const StsCall& call) {

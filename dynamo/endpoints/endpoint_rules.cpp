@@ -91,9 +91,10 @@ Result<Endpoint> local_endpoint(const EndpointSettings& settings) {
   return Endpoint{.url = "http://localhost:8000", .signing_region = "us-east-1"};
 }
 
-std::string suffix_of(const EndpointSettings& settings, const Partition& partition) {
+std::string suffix_of(const EndpointSettings& settings, const std::string& region) {
+  const Partition& partition = partition_of(region);
   const std::string_view domain = settings.use_dual_stack ? partition.dual_stack_dns_suffix : partition.dns_suffix;
-  return "." + settings.region + "." + std::string(domain);
+  return "." + region + "." + std::string(domain);
 }
 
 Endpoint regional_endpoint(const EndpointSettings& settings, const Partition& partition) {
@@ -102,7 +103,7 @@ Endpoint regional_endpoint(const EndpointSettings& settings, const Partition& pa
   if (settings.use_fips && (partition.name != "aws-us-gov" || settings.use_dual_stack)) {
     host += "-fips";
   }
-  return Endpoint{.url = "https://" + host + suffix_of(settings, partition), .signing_region = settings.region};
+  return Endpoint{.url = "https://" + host + suffix_of(settings, settings.region), .signing_region = settings.region};
 }
 
 std::optional<Error> check(const EndpointSettings& settings) {
@@ -140,7 +141,7 @@ Result<Endpoint> aws_endpoint(const EndpointSettings& settings, const std::optio
     return refuse("Credentials-sourced account ID parameter is invalid");
   }
   if (account_id) {
-    return Endpoint{.url = "https://" + *account_id + ".ddb" + suffix_of(settings, partition),
+    return Endpoint{.url = "https://" + *account_id + ".ddb" + suffix_of(settings, settings.region),
                     .signing_region = settings.region};
   }
   if (required) {
@@ -159,6 +160,10 @@ const Partition& partition_of(std::string_view region) {
     }
   }
   return kAws;
+}
+
+std::string service_url(std::string_view service, const EndpointSettings& settings, const std::string& region) {
+  return "https://" + std::string(service) + (settings.use_fips ? "-fips" : "") + suffix_of(settings, region) + "/";
 }
 
 Result<Endpoint> resolve_endpoint(const EndpointSettings& settings, const std::optional<std::string>& account_id) {

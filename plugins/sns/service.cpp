@@ -34,7 +34,7 @@ bool is_about_the_caller(std::string_view code) {
 
 Reach::Reach(sluice::Host host, const Endpoints& endpoints)
     : host_(host),
-      where_("SNS at " + (endpoints.override.empty() && endpoints.region.empty() ? "the regions of its topics"
+      where_("SNS at " + (endpoints.endpoint.empty() && endpoints.region.empty() ? "the regions of its topics"
                                                                                  : endpoints.url(endpoints.region))) {
   show(true, where_ + ", not asked yet");
 }
@@ -71,11 +71,10 @@ sluice::dynamo::HttpRequest request_to(std::string url, std::string form) {
 }  // namespace
 
 Endpoints endpoints_of(const sluice::Options& options, const sluice::dynamo::AwsEnvironment& environment) {
-  Endpoints endpoints{.region = options.get("region", ""), .override = options.get("endpoint", "")};
-  if (options.has("endpoint") && !sluice::dynamo::parse_url(endpoints.override)) {
+  if (options.has("endpoint") && !sluice::dynamo::parse_url(options.get("endpoint", ""))) {
     publishing::refuse("endpoint", "must be an address such as \"http://127.0.0.1:4566\"");
   }
-  if (options.has("region") && !is_region(endpoints.region)) {
+  if (options.has("region") && !is_region(options.get("region", ""))) {
     publishing::refuse("region", "must be a region such as \"eu-west-1\"");
   }
   const auto profiles = sluice::dynamo::Profiles::load(environment);
@@ -86,12 +85,11 @@ Endpoints endpoints_of(const sluice::Options& options, const sluice::dynamo::Aws
   if (!usual) {
     throw std::invalid_argument(usual.error().message);
   }
-  endpoints.region = endpoints.region.empty() ? usual->region : endpoints.region;
-  endpoints.use_fips = usual->use_fips;
-  endpoints.use_dual_stack = usual->use_dual_stack;
-  if (endpoints.override.empty()) {
-    endpoints.override = sluice::dynamo::configured_endpoint(environment, *profiles, "sns").value_or("");
-  }
+  Endpoints endpoints{*usual};
+  endpoints.region = options.get<std::string>("region", usual->region);
+  endpoints.endpoint = options.has("endpoint")
+                           ? options.get("endpoint", "")
+                           : sluice::dynamo::configured_endpoint(environment, *profiles, "sns").value_or("");
   if (!endpoints.region.empty() && !is_region(endpoints.region)) {
     throw std::invalid_argument("the region \"" + endpoints.region + "\" is not the name of one");
   }
@@ -99,11 +97,7 @@ Endpoints endpoints_of(const sluice::Options& options, const sluice::dynamo::Aws
 }
 
 std::string Endpoints::url(const std::string& of_region) const {
-  if (!override.empty()) {
-    return override;
-  }
-  const std::string suffix(use_dual_stack ? "api.aws" : sluice::dynamo::partition_of(of_region).dns_suffix);
-  return std::string("https://sns") + (use_fips ? "-fips." : ".") + of_region + "." + suffix + "/";
+  return endpoint.empty() ? sluice::dynamo::service_url("sns", *this, of_region) : endpoint;
 }
 
 Service::Service(Endpoints endpoints, sluice::dynamo::HttpTransport& transport,

@@ -23,13 +23,9 @@
 
 namespace sns {
 
-/// Where SNS is for each region, after AWS's usual places were read. A value.
-struct Endpoints {
-  std::string region;    ///< of topics that are known by name; empty: none is named anywhere
-  std::string override;  ///< an address for all regions; empty: AWS's own
-  bool use_fips = false;
-  bool use_dual_stack = false;
-
+/// Where SNS is for each region, after AWS's usual places were read. Its own region is that of topics that are known by
+/// name, its endpoint one for all regions. A value.
+struct Endpoints : sluice::dynamo::EndpointSettings {
   std::string url(const std::string& of_region) const;
 };
 
