@@ -69,6 +69,42 @@ struct ValueWriter {
   }
 };
 
+/// Reads the elements of an array, each by `read`.
+template <typename Elements, typename Read>
+bool read_elements(JsonReader& reader, Elements& elements, Read read) {
+  reader.begin_array();
+  while (reader.next_element()) {
+    if (!read(reader, elements.emplace_back())) {
+      return false;
+    }
+  }
+  return !reader.failed();
+}
+
+/// Reads the members of an object, each value by `read`.
+template <typename Read>
+bool read_members(JsonReader& reader, Map& map, Read read) {
+  std::string_view name;
+  reader.begin_object();
+  while (reader.next_member(name)) {
+    const auto [slot, added] = map.try_emplace(std::string(name));
+    if (!added) {
+      return reader.fail("the name " + json_quoted(slot->first.substr(0, 60)) + " is there twice");
+    }
+    if (!read(reader, slot->second)) {
+      return false;
+    }
+  }
+  return !reader.failed();
+}
+
+bool read_flag(JsonReader& reader, AttributeValue& value) {
+  bool flag = false;
+  const bool fine = reader.read_bool(flag);
+  value = AttributeValue(flag);
+  return fine;
+}
+
 // Longest text of a number that comes from a server: plain digits down to 1E-130 and 38 more, with room to spare.
 constexpr std::size_t kMaxNumberText = 512;
 
@@ -94,11 +130,6 @@ bool read_binary(JsonReader& reader, std::string& bytes) {
 
 bool read_text(JsonReader& reader, std::string& text) { return reader.read_string(text); }
 
-bool read_null_value(JsonReader& reader) {
-  bool flag = false;
-  return reader.read_bool(flag) && (flag || reader.fail("NULL is not true"));
-}
-
 // Reads one scalar of a type that wraps a string.
 template <typename Value, typename Read>
 bool read_scalar(JsonReader& reader, AttributeValue& value, Read read) {
@@ -113,24 +144,9 @@ bool read_scalar(JsonReader& reader, AttributeValue& value, Read read) {
 template <typename Set, typename Read>
 bool read_set(JsonReader& reader, AttributeValue& value, Read read) {
   Set set;
-  reader.begin_array();
-  while (reader.next_element()) {
-    if (!read(reader, set.values.emplace_back())) {
-      return false;
-    }
-  }
+  const bool fine = read_elements(reader, set.values, read);
   value = AttributeValue(std::move(set));
-  return !reader.failed();
-}
-
-bool read_list(JsonReader& reader, List& list) {
-  reader.begin_array();
-  while (reader.next_element()) {
-    if (!read_value(reader, list.emplace_back())) {
-      return false;
-    }
-  }
-  return !reader.failed();
+  return fine;
 }
 
 bool read_typed(JsonReader& reader, std::string_view type, AttributeValue& value) {
@@ -146,20 +162,18 @@ bool read_typed(JsonReader& reader, std::string_view type, AttributeValue& value
   }
   if (type == "L") {
     value = List();
-    return read_list(reader, *value.get<List>());
+    return read_elements(reader, *value.get<List>(), &read_value);
   }
   if (type == "B") {
     return read_scalar<Binary>(reader, value, read_binary);
   }
   if (type == "BOOL") {
-    bool flag = false;
-    const bool fine = reader.read_bool(flag);
-    value = AttributeValue(flag);
-    return fine;
+    return read_flag(reader, value);
   }
   if (type == "NULL") {
+    const bool fine = read_flag(reader, value) && (value == AttributeValue(true) || reader.fail("NULL is not true"));
     value = AttributeValue();
-    return read_null_value(reader);
+    return fine;
   }
   if (type == "SS") {
     return read_set<StringSet>(reader, value, read_text);
@@ -203,39 +217,6 @@ struct PlainWriter {
   }
 };
 
-bool read_plain(JsonReader& reader, std::size_t depth, AttributeValue& value);
-
-bool read_object(JsonReader& reader, std::size_t depth, AttributeValue& value) {
-  Map map;
-  std::string_view name;
-  reader.begin_object();
-  while (reader.next_member(name)) {
-    const auto [slot, added] = map.try_emplace(std::string(name));
-    if (!added) {
-      std::string reason = "the key ";
-      append_json_string(reason, slot->first.substr(0, 60));
-      return reader.fail(reason + " is there twice");
-    }
-    if (!read_plain(reader, depth + 1, slot->second)) {
-      return false;
-    }
-  }
-  value = AttributeValue(std::move(map));
-  return !reader.failed();
-}
-
-bool read_array(JsonReader& reader, std::size_t depth, AttributeValue& value) {
-  List list;
-  reader.begin_array();
-  while (reader.next_element()) {
-    if (!read_plain(reader, depth + 1, list.emplace_back())) {
-      return false;
-    }
-  }
-  value = AttributeValue(std::move(list));
-  return !reader.failed();
-}
-
 bool read_plain_number(JsonReader& reader, AttributeValue& value) {
   std::string_view text;
   if (!reader.read_number(text)) {
@@ -258,25 +239,22 @@ bool read_plain(JsonReader& reader, std::size_t depth, AttributeValue& value) {
   if (depth > kMaxPlainJsonDepth) {
     return reader.fail("it is nested deeper than DynamoDB's 32 levels");
   }
+  const auto read_inner = [depth](JsonReader& inner, AttributeValue& into) {
+    return read_plain(inner, depth + 1, into);
+  };
   switch (reader.peek()) {
     case JsonReader::Kind::object:
-      return read_object(reader, depth, value);
+      value = Map();
+      return read_members(reader, *value.get<Map>(), read_inner);
     case JsonReader::Kind::array:
-      return read_array(reader, depth, value);
+      value = List();
+      return read_elements(reader, *value.get<List>(), read_inner);
     case JsonReader::Kind::number:
       return read_plain_number(reader, value);
-    case JsonReader::Kind::string: {
-      std::string text;
-      const bool fine = reader.read_string(text);
-      value = AttributeValue(std::move(text));
-      return fine;
-    }
-    case JsonReader::Kind::boolean: {
-      bool flag = false;
-      const bool fine = reader.read_bool(flag);
-      value = AttributeValue(flag);
-      return fine;
-    }
+    case JsonReader::Kind::string:
+      return read_scalar<std::string>(reader, value, &read_text);
+    case JsonReader::Kind::boolean:
+      return read_flag(reader, value);
     case JsonReader::Kind::null:
       value = AttributeValue();
       return reader.read_null();
@@ -330,20 +308,7 @@ bool read_value(JsonReader& reader, AttributeValue& value) {
   return !reader.failed();
 }
 
-bool read_item(JsonReader& reader, Item& item) {
-  std::string_view name;
-  reader.begin_object();
-  while (reader.next_member(name)) {
-    const auto [slot, added] = item.try_emplace(std::string(name));
-    if (!added) {
-      return reader.fail("an attribute is there twice");
-    }
-    if (!read_value(reader, slot->second)) {
-      return false;
-    }
-  }
-  return !reader.failed();
-}
+bool read_item(JsonReader& reader, Item& item) { return read_members(reader, item, &read_value); }
 
 Result<Item> decode_item(std::string_view json) {
   Item item;

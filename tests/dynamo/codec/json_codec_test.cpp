@@ -129,7 +129,7 @@ TEST(JsonCodec, RefusesWrongShapes) {
 
 TEST(JsonCodec, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(failure(R"({"a":{"S":"1"},"a":{"S":"2"}})"),
-            "the item cannot be read: an attribute is there twice (line 1, column 20)");
+            "the item cannot be read: the name \"a\" is there twice (line 1, column 20)");
   EXPECT_EQ(failure("{\"a\":\n{\"Q\":1}}"), "the item cannot be read: a value has an unknown type (line 2, column 6)");
   EXPECT_NE(failure(R"({"a":{"B":"a"}})").find("B is not base64"), std::string::npos);
   EXPECT_NE(failure(R"({"a":{"M":{"x":{"S":""},"x":{"S":""}}}})").find("there twice"), std::string::npos);

@@ -62,7 +62,7 @@ TEST(PlainJson, ReadsEveryType) {
 
 TEST(PlainJson, RefusesDuplicateKeys) {
   EXPECT_EQ(plain_failure("{\"a\":1,\n \"a\":2}"),
-            "the JSON is wrong at line 2, column 6: the key \"a\" is there twice");
+            "the JSON is wrong at line 2, column 6: the name \"a\" is there twice");
   EXPECT_NE(plain_failure(R"({"x":{"\u0061":1,"a":2}})").find("\"a\" is there twice"), std::string::npos);
   EXPECT_NE(plain_failure("{\"k\\n\":1,\"k\\n\":2}").find("\"k\\n\" is there twice"), std::string::npos);
 }
