@@ -5,11 +5,13 @@
 #include <boost/algorithm/string/case_conv.hpp>
 #include <cstdlib>
 #include <fstream>
+#include <initializer_list>
 #include <locale>
 #include <optional>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text/joined.hpp"
 
 namespace sluice::dynamo {
 namespace {
@@ -141,44 +143,24 @@ Result<std::string> text_of(const std::filesystem::path& path) {
   return std::move(*text).value_or("");
 }
 
-/// A setting's value and the place it stands in, for messages.
-struct Found {
-  std::string value;
-  std::string place;
-};
-
 const IniSection& section_in_use(const AwsEnvironment& environment, const Profiles& profiles) {
   static const IniSection kEmpty;
   const IniSection* section = profiles.profile(active_profile(environment).name);
   return section == nullptr ? kEmpty : *section;
 }
 
-std::optional<Found> lookup(const AwsEnvironment& environment, const Profiles& profiles, const std::string& variable,
-                            const std::string& key) {
-  if (auto value = environment.get(variable)) {
-    return Found{std::move(*value), variable};
+/// What the environment says, or else the profile, in small letters: one of these words, the first of which stands
+/// where neither says anything.
+Result<std::string> word(const AwsEnvironment& environment, const Profiles& profiles, const std::string& variable,
+                         const std::string& key, std::initializer_list<std::string_view> words) {
+  auto said = environment.get(variable);
+  const std::string place = said ? variable : key + " of profile " + active_profile(environment).name;
+  said = said ? std::move(said) : property(section_in_use(environment, profiles), key);
+  std::string known = said ? lower_case(*said) : std::string(*words.begin());
+  if (std::find(words.begin(), words.end(), known) == words.end()) {
+    return Error(ErrorKind::validation, place + " must be " + joined(words, " or ") + ", not \"" + *said + "\"");
   }
-  if (auto value = property(section_in_use(environment, profiles), key)) {
-    return Found{std::move(*value), key + " of profile " + active_profile(environment).name};
-  }
-  return std::nullopt;
-}
-
-Result<bool> boolean(const std::optional<Found>& found) {
-  const std::string text = found ? lower_case(found->value) : "false";
-  if (text != "true" && text != "false") {
-    return Error(ErrorKind::validation, found->place + " must be true or false, not \"" + found->value + "\"");
-  }
-  return text == "true";
-}
-
-Result<std::string> endpoint_mode(const std::optional<Found>& found) {
-  const std::string mode = found ? lower_case(found->value) : "preferred";
-  if (mode != "preferred" && mode != "disabled" && mode != "required") {
-    return Error(ErrorKind::validation,
-                 found->place + " must be preferred, disabled or required, not \"" + found->value + "\"");
-  }
-  return mode;
+  return known;
 }
 
 }  // namespace
@@ -317,12 +299,13 @@ Result<EndpointSettings> resolve_settings(const AwsEnvironment& environment, con
   EndpointSettings out;
   out.region = resolve_region(environment, profiles).value_or("");
   out.endpoint = configured_endpoint(environment, profiles, "dynamodb").value_or("");
-  SLUICE_TRY(fips, boolean(lookup(environment, profiles, "AWS_USE_FIPS_ENDPOINT", "use_fips_endpoint")));
-  SLUICE_TRY(dual, boolean(lookup(environment, profiles, "AWS_USE_DUALSTACK_ENDPOINT", "use_dualstack_endpoint")));
-  SLUICE_TRY(mode,
-             endpoint_mode(lookup(environment, profiles, "AWS_ACCOUNT_ID_ENDPOINT_MODE", "account_id_endpoint_mode")));
-  out.use_fips = *fips;
-  out.use_dual_stack = *dual;
+  SLUICE_TRY(fips, word(environment, profiles, "AWS_USE_FIPS_ENDPOINT", "use_fips_endpoint", {"false", "true"}));
+  SLUICE_TRY(dual,
+             word(environment, profiles, "AWS_USE_DUALSTACK_ENDPOINT", "use_dualstack_endpoint", {"false", "true"}));
+  SLUICE_TRY(mode, word(environment, profiles, "AWS_ACCOUNT_ID_ENDPOINT_MODE", "account_id_endpoint_mode",
+                        {"preferred", "disabled", "required"}));
+  out.use_fips = *fips == "true";
+  out.use_dual_stack = *dual == "true";
   out.account_id_endpoint_mode = std::move(*mode);
   return out;
 }
