@@ -517,10 +517,10 @@ Result<TimeToLive> Client::describe_time_to_live(const std::string& table, Deadl
                                 decode_time_to_live, deadline);
 }
 
-Result<TimeToLive> Client::enable_time_to_live(const std::string& table, const std::string& attribute,
-                                               Deadline deadline) {
-  return core_->ask<TimeToLive>(writing_call("UpdateTimeToLive", table, encode_enable_time_to_live(table, attribute)),
-                                decode_time_to_live, deadline);
+Result<void> Client::enable_time_to_live(const std::string& table, const std::string& attribute, Deadline deadline) {
+  Call call = writing_call("UpdateTimeToLive", table, encode_enable_time_to_live(table, attribute));
+  SLUICE_PASS_ON(core_->ask<TimeToLive>(std::move(call), decode_time_to_live, deadline));
+  return {};
 }
 
 }  // namespace sluice::dynamo

@@ -207,7 +207,7 @@ class Client {
   Result<TableDescription> describe_table(const std::string& table, Deadline deadline);
   Result<TimeToLive> describe_time_to_live(const std::string& table, Deadline deadline);
   /// Switches it on by this attribute. DynamoDB refuses it (ErrorKind::validation) where it is on already.
-  Result<TimeToLive> enable_time_to_live(const std::string& table, const std::string& attribute, Deadline deadline);
+  Result<void> enable_time_to_live(const std::string& table, const std::string& attribute, Deadline deadline);
 
   /// The URL that requests go to, for messages. An Error when region and options allow none.
   Result<std::string> endpoint(Deadline deadline);

@@ -583,21 +583,10 @@ Result<TableDescription> decode_table(std::string_view body) {
 }
 
 Result<TimeToLive> decode_time_to_live(std::string_view body) {
-  const auto took_description = [](JsonReader& reader, TimeToLive& output, std::string_view name) {
-    bool enabled = false;
-    if (name == "Enabled" && took_value(reader, enabled)) {
-      output.status = enabled ? "ENABLING" : "DISABLING";
-      return true;
-    }
-    return took(reader, name, {{"TimeToLiveStatus", &output.status}, {"AttributeName", &output.attribute}});
-  };
   return decode_response<TimeToLive>(
-      body, "description of a table's TTL", [&](JsonReader& reader, TimeToLive& output, std::string_view name) {
-        const bool described = name == "TimeToLiveDescription" || name == "TimeToLiveSpecification";
-        if (described) {
-          read_members(reader, [&](std::string_view inner) { return took_description(reader, output, inner); });
-        }
-        return described;
+      body, "description of a table's TTL", [](JsonReader& reader, TimeToLive& output, std::string_view name) {
+        return name == "TimeToLiveDescription" &&
+               took_inside(reader, {{"TimeToLiveStatus", &output.status}, {"AttributeName", &output.attribute}});
       });
 }
 

@@ -33,7 +33,7 @@ Result<BatchStatementOutput> decode_batch_execute(std::string_view body, std::si
 /// DescribeTable ("Table") and CreateTable ("TableDescription").
 Result<TableDescription> decode_table(std::string_view body);
 
-/// DescribeTimeToLive ("TimeToLiveDescription") and UpdateTimeToLive ("TimeToLiveSpecification").
+/// DescribeTimeToLive. The answer to UpdateTimeToLive, which tells nothing new, has nothing of it.
 Result<TimeToLive> decode_time_to_live(std::string_view body);
 
 struct BatchGetOutput {
