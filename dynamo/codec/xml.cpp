@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "base/text/utf8.hpp"
 #include "dynamo/text.hpp"
 
@@ -15,9 +15,7 @@ namespace {
 bool take_entity(std::string_view& text, std::string& out) {
   constexpr std::pair<std::string_view, char> kNamed[] = {
       {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
-  const auto* const named = std::find_if(std::begin(kNamed), std::end(kNamed),
-                                         [&](const auto& known) { return text.starts_with(known.first); });
-  if (named != std::end(kNamed)) {
+  if (const auto* named = find_where(kNamed, [&](const auto& known) { return text.starts_with(known.first); })) {
     out += named->second;
     text.remove_prefix(named->first.size());
     return true;
