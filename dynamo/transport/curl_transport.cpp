@@ -410,13 +410,13 @@ class CurlTransport::Loop {
     Error refusal;
     {
       MutexLock lock(mutex_);
-      if (phase_ == Phase::running && waiting_count_ < options_.max_waiting) {
-        const bool asleep = inbox_.empty();
-        ++waiting_count_;
-        inbox_.push_back(std::move(pending));
+      if (phase_ == Phase::running && waiting_.size() < options_.max_waiting) {
+        // The first that waits wakes the thread, and whoever is out of time earlier than it expects.
+        const bool wakes = waiting_.empty() || pending.deadline.time() < next_expiry_;
+        next_expiry_ = std::min(next_expiry_, pending.deadline.time());
+        waiting_.push_back(std::move(pending));
         lock.unlock();
-        // Whoever finds the inbox empty wakes the thread; the others ride along.
-        if (asleep) {
+        if (wakes) {
           curl_multi_wakeup(multi_);
         }
         return;
@@ -440,32 +440,24 @@ class CurlTransport::Loop {
       int running = 0;
       curl_multi_perform(multi_, &running);
       collect();
+      admit();  // over the connections that have become free
       expire();
       curl_multi_poll(multi_, nullptr, 0, poll_timeout_ms(), nullptr);
     }
     cancel_all();
   }
 
+  /// Begins with those that wait, as long as there is a connection for them.
   void admit() {
-    std::deque<PendingRequest> arrived;
-    {
-      const MutexLock lock(mutex_);
-      arrived.swap(inbox_);
-    }
-    for (auto& pending : arrived) {
-      next_expiry_ = std::min(next_expiry_, pending.deadline.time());
-      waiting_.push_back(std::move(pending));
-    }
-    std::size_t begun = 0;
-    while (!waiting_.empty() && (!free_.empty() || exchanges_.size() < options_.max_connections)) {
+    while (!free_.empty() || exchanges_.size() < options_.max_connections) {
+      MutexLock lock(mutex_);
+      if (waiting_.empty()) {
+        return;
+      }
       PendingRequest next = std::move(waiting_.front());
       waiting_.pop_front();
-      ++begun;
+      lock.unlock();
       begin(std::move(next));
-    }
-    if (begun > 0) {
-      const MutexLock lock(mutex_);
-      waiting_count_ -= begun;
     }
   }
 
@@ -489,7 +481,6 @@ class CurlTransport::Loop {
 
   void collect() {
     int left = 0;
-    bool freed = false;
     while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
       if (message->msg != CURLMSG_DONE) {
         continue;
@@ -500,33 +491,28 @@ class CurlTransport::Loop {
       HttpResult result = exchange.finish(code, clock_.steady_now());
       const auto done = exchange.take_callback();
       free_.push_back(&exchange);
-      freed = true;
       done(std::move(result));
-    }
-    if (freed && !waiting_.empty()) {
-      curl_multi_wakeup(multi_);  // so that the next poll does not wait with connections free
     }
   }
 
   void expire() {
-    const SteadyTime now = clock_.steady_now();
-    if (now < next_expiry_) {
-      return;
-    }
     std::vector<PendingRequest> expired;
-    next_expiry_ = SteadyTime::max();
-    for (auto it = waiting_.begin(); it != waiting_.end();) {
-      if (it->deadline.passed(now)) {
-        expired.push_back(std::move(*it));
-        it = waiting_.erase(it);
-      } else {
-        next_expiry_ = std::min(next_expiry_, it->deadline.time());
-        ++it;
-      }
-    }
-    if (!expired.empty()) {
+    {
       const MutexLock lock(mutex_);
-      waiting_count_ -= expired.size();
+      const SteadyTime now = clock_.steady_now();
+      if (now < next_expiry_) {
+        return;
+      }
+      next_expiry_ = SteadyTime::max();
+      for (auto it = waiting_.begin(); it != waiting_.end();) {
+        if (it->deadline.passed(now)) {
+          expired.push_back(std::move(*it));
+          it = waiting_.erase(it);
+        } else {
+          next_expiry_ = std::min(next_expiry_, it->deadline.time());
+          ++it;
+        }
+      }
     }
     for (auto& pending : expired) {
       pending.done(Error(ErrorKind::timeout, "no connection to " + origin_of(pending.request.url) +
@@ -544,24 +530,23 @@ class CurlTransport::Loop {
         ended.emplace_back(exchange->take_callback(), std::move(result));
       }
     }
-    std::deque<PendingRequest> arrived;
+    std::deque<PendingRequest> unsent;
     {
       const MutexLock lock(mutex_);
-      arrived.swap(inbox_);
+      unsent.swap(waiting_);
     }
-    waiting_.insert(waiting_.end(), std::make_move_iterator(arrived.begin()), std::make_move_iterator(arrived.end()));
-    for (auto& pending : waiting_) {
+    for (auto& pending : unsent) {
       ended.emplace_back(std::move(pending.done),
                          Error(ErrorKind::cancelled, "the request to " + origin_of(pending.request.url) +
                                                          " was not sent: the transport has stopped"));
     }
-    waiting_.clear();
     for (auto& [done, result] : ended) {
       done(std::move(result));
     }
   }
 
-  int poll_timeout_ms() const {
+  int poll_timeout_ms() {
+    const MutexLock lock(mutex_);
     const Duration left = waiting_.empty() ? kLongestPoll : Deadline::at(next_expiry_).left(clock_.steady_now());
     return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(std::min(left, kLongestPoll)).count());
   }
@@ -584,12 +569,10 @@ class CurlTransport::Loop {
   // Guarded by mutex_.
   Mutex mutex_;
   Phase phase_ SLUICE_GUARDED_BY(mutex_) = Phase::fresh;
-  std::deque<PendingRequest> inbox_ SLUICE_GUARDED_BY(mutex_);
-  std::size_t waiting_count_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< in the inbox or in waiting_
+  std::deque<PendingRequest> waiting_ SLUICE_GUARDED_BY(mutex_);
+  SteadyTime next_expiry_ SLUICE_GUARDED_BY(mutex_) = SteadyTime::max();  ///< no later than a deadline in waiting_
 
   // Touched only by the I/O thread.
-  std::deque<PendingRequest> waiting_;
-  SteadyTime next_expiry_ = SteadyTime::max();  ///< no later than the first deadline in waiting_
   std::vector<std::unique_ptr<CurlExchange>> exchanges_;
   std::vector<CurlExchange*> free_;
 
