@@ -16,6 +16,15 @@
 
 namespace publishing {
 
+/// Frees what a C library has made, by a function of the library's.
+template <auto function>
+struct FreedBy {
+  template <typename T>
+  void operator()(T* made) const {
+    function(made);
+  }
+};
+
 /// True for the bytes that no header, name or subject may hold: below a space, and DEL.
 constexpr bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 bool has_control(std::string_view text);

@@ -33,14 +33,9 @@ void require(int result) {
   }
 }
 
-struct Free {
-  void operator()(EVP_MD* function) const { EVP_MD_free(function); }
-  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-};
-
 /// A hash function. Null when this machine's OpenSSL does not offer it, as MD5 where only FIPS functions are allowed.
 /// Fetched once; digests of it may be made on any thread.
-using HashFunction = std::unique_ptr<EVP_MD, Free>;
+using HashFunction = std::unique_ptr<EVP_MD, publishing::FreedBy<EVP_MD_free>>;
 
 /// One hash in the making. Throws std::bad_alloc when OpenSSL has no memory.
 class Digest {
@@ -58,7 +53,7 @@ class Digest {
   }
 
  private:
-  std::unique_ptr<EVP_MD_CTX, Free> context_;
+  std::unique_ptr<EVP_MD_CTX, publishing::FreedBy<EVP_MD_CTX_free>> context_;
 };
 
 // Non-blocking, so that a FIFO without a writer does not hang the worker; a regular file is not affected.

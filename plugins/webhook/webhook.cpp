@@ -28,20 +28,18 @@ namespace {
 /// True for the characters that a header's name consists of.
 bool is_token(std::string_view text) { return publishing::consists_of(text, "!#$%&'*+-.^_`|~"); }
 
+using publishing::FreedBy;
 using publishing::refuse;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
+constexpr milliseconds kShortest(1);
 constexpr std::chrono::hours kLongest(24);
 
 bool has_control(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
                      [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; });
 }
-
-struct FreeUrl {
-  void operator()(CURLU* url) const { curl_url_cleanup(url); }
-};
 
 std::string part(CURLU* url, CURLUPart which) {
   char* text = nullptr;
@@ -58,7 +56,7 @@ std::string part(CURLU* url, CURLUPart which) {
 /// Scheme, host and port of an address, such as "https://example.com:443"; empty when it is none. Two addresses of the
 /// same origin are the same server as far as anybody can tell.
 std::string origin_of(const std::string& url) {
-  const std::unique_ptr<CURLU, FreeUrl> parsed(curl_url());
+  const std::unique_ptr<CURLU, FreedBy<curl_url_cleanup>> parsed(curl_url());
   if (parsed == nullptr || curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) {
     return {};
   }
@@ -73,14 +71,6 @@ std::string url_option(const sluice::Options& options) {
     refuse("url", "must be an address such as \"https://example.com/hook\"");
   }
   return url;
-}
-
-milliseconds timeout_option(const sluice::Options& options, const char* name) {
-  const auto value = options.get<milliseconds>(name);
-  if (value <= milliseconds::zero() || value > kLongest) {
-    refuse(name, "must be from 1ms to 1d");
-  }
-  return value;
 }
 
 std::string token_option(const sluice::Options& options, const char* name) {
@@ -164,8 +154,8 @@ struct Settings {
     settings.bearer_token = secret_from_environment(options, "bearer_token_env");
     settings.hmac_secret = hmac_secret_option(options);
     settings.hmac_header = token_option(options, "hmac_header");
-    settings.connect_timeout = timeout_option(options, "connect_timeout");
-    settings.timeout = timeout_option(options, "timeout");
+    settings.connect_timeout = publishing::bounded(options, "connect_timeout", kShortest, kLongest);
+    settings.timeout = publishing::bounded(options, "timeout", kShortest, kLongest);
     settings.retry_after_max = options.duration("retry_after_max");
     settings.response_limit =
         static_cast<std::size_t>(publishing::number_in(options, "response_limit", 0, 16 * 1024 * 1024));
@@ -219,10 +209,7 @@ class HeaderList {
     lines_.reset(longer);
   }
 
-  struct Free {
-    void operator()(curl_slist* lines) const { curl_slist_free_all(lines); }
-  };
-  std::unique_ptr<curl_slist, Free> lines_;
+  std::unique_ptr<curl_slist, FreedBy<curl_slist_free_all>> lines_;
 };
 
 /// All headers of a message's request. What the job's `headers` name is never set by anything else.
@@ -331,13 +318,6 @@ std::size_t receive_body(char* data, std::size_t, std::size_t size, void* user) 
   return received.redirected ? size : kept;
 }
 
-struct FreeEasy {
-  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
-};
-struct FreeMulti {
-  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
-};
-
 /// One message on its way to the server and back.
 struct Transfer {
   Transfer(sluice::AsyncContext its_context, std::string_view its_body, HeaderList its_headers)
@@ -346,7 +326,7 @@ struct Transfer {
   sluice::AsyncContext context;
   const std::string_view body;  ///< the message's, until it is completed
   const HeaderList headers;
-  std::unique_ptr<CURL, FreeEasy> easy{};
+  std::unique_ptr<CURL, FreedBy<curl_easy_cleanup>> easy{};
   std::chrono::steady_clock::time_point ends{};
   long redirects = 0;
   std::string url{};
@@ -578,7 +558,7 @@ class Sender {
 
   const Settings& settings_;
   const std::string origin_;
-  std::unique_ptr<CURLM, FreeMulti> multi_;
+  std::unique_ptr<CURLM, FreedBy<curl_multi_cleanup>> multi_;
   Transfers transfers_;  ///< of the thread
   std::mutex mutex_;
   // Guarded by mutex_.
