@@ -59,30 +59,22 @@ struct GetItemRequest {
   bool consistent = true;
 };
 
-struct QueryRequest {
+/// What Query and Scan have in common.
+struct PageRequest {
   std::string table;
-  std::string index;
-  std::string key_condition;
-  std::string filter;
-  std::string projection;
-  std::map<std::string, std::string> names;
-  Item values;
-  std::optional<std::int64_t> limit;
-  bool forward = true;
+  std::string index{};
+  std::string filter{};
+  std::string projection{};
+  std::map<std::string, std::string> names{};
+  Item values{};
+  std::optional<std::int64_t> limit{};
   bool consistent = false;
-  Item exclusive_start_key;
+  Item exclusive_start_key{};
 };
-
-struct ScanRequest {
-  std::string table;
-  std::string index;
-  std::string filter;
-  std::string projection;
-  std::map<std::string, std::string> names;
-  Item values;
-  std::optional<std::int64_t> limit;
-  bool consistent = false;
-  Item exclusive_start_key;
+struct ScanRequest : PageRequest {};
+struct QueryRequest : PageRequest {
+  std::string key_condition{};
+  bool forward = true;
 };
 
 /// A page of a Query or Scan.

@@ -65,9 +65,7 @@ void add_expression_attributes(Body& body, const std::map<std::string, std::stri
   body.item_unless_empty("ExpressionAttributeValues", values);
 }
 
-// What Query and Scan have in common.
-template <typename Request>
-void add_reading(Body& body, const Request& request) {
+void add_reading(Body& body, const PageRequest& request) {
   body.text("TableName", request.table);
   body.text_unless_empty("IndexName", request.index);
   body.text_unless_empty("FilterExpression", request.filter);

@@ -152,7 +152,7 @@ class TableKeys final : public IdempotencyKeys {
 
   Result<KeyPage> list(const std::string& job, std::size_t limit, const std::string& cursor,
                        Deadline deadline) override {
-    dynamo::ScanRequest scan{.table = place_.table, .filter = "begins_with(#id, :prefix)", .consistent = true};
+    dynamo::ScanRequest scan{{.table = place_.table, .filter = "begins_with(#id, :prefix)", .consistent = true}};
     scan.names.emplace("#id", scope_.names.hash);
     scan.values.emplace(":prefix", scope_.keys_prefix(job));
     if (!cursor.empty()) {

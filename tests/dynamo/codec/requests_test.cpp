@@ -61,18 +61,18 @@ TEST(Requests, DeleteItem) {
 }
 
 TEST(Requests, Query) {
-  expect_json(encode(QueryRequest{.table = "jobs", .key_condition = "q = :q", .values = {{":q", AttributeValue("x")}}}),
+  expect_json(encode(QueryRequest{{.table = "jobs", .values = {{":q", AttributeValue("x")}}}, "q = :q"}),
               R"({"TableName":"jobs","KeyConditionExpression":"q = :q","ExpressionAttributeValues":{":q":{"S":"x"}},
                   "ReturnConsumedCapacity":"TOTAL"})");
-  expect_json(encode(QueryRequest{.table = "jobs",
-                                  .index = "by_q",
-                                  .key_condition = "q = :q",
-                                  .filter = "a = :a",
-                                  .projection = "id",
-                                  .limit = 0,
-                                  .forward = false,
-                                  .consistent = true,
-                                  .exclusive_start_key = kKey}),
+  expect_json(encode(QueryRequest{{.table = "jobs",
+                                   .index = "by_q",
+                                   .filter = "a = :a",
+                                   .projection = "id",
+                                   .limit = 0,
+                                   .consistent = true,
+                                   .exclusive_start_key = kKey},
+                                  "q = :q",
+                                  false}),
               R"({"TableName":"jobs","IndexName":"by_q","KeyConditionExpression":"q = :q","FilterExpression":"a = :a",
                   "ProjectionExpression":"id","Limit":0,"ScanIndexForward":false,"ConsistentRead":true,
                   "ExclusiveStartKey":{"id":{"S":"a\"1"}},"ReturnConsumedCapacity":"TOTAL"})");
@@ -80,7 +80,7 @@ TEST(Requests, Query) {
 
 TEST(Requests, Scan) {
   expect_json(
-      encode(ScanRequest{.table = "jobs", .limit = 10, .exclusive_start_key = kKey}),
+      encode(ScanRequest{{.table = "jobs", .limit = 10, .exclusive_start_key = kKey}}),
       R"({"TableName":"jobs","Limit":10,"ExclusiveStartKey":{"id":{"S":"a\"1"}},"ReturnConsumedCapacity":"TOTAL"})");
 }
 
