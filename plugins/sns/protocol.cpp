@@ -22,6 +22,53 @@ using sluice::dynamo::xml_text;
 
 constexpr std::size_t kMaxNameLength = 256;
 
+constexpr std::size_t kMaxIdLength = 128;
+constexpr std::size_t kTypeLength = 6;  // "String"
+
+std::string form(std::string_view action) {
+  std::string text = "Action=";
+  text += action;
+  return text + "&Version=2010-03-31";
+}
+
+void add(std::string& text, const std::string& name, std::string_view value) {
+  text += '&';
+  text += name;
+  text += '=';
+  text += sluice::percent_encoded(value);
+}
+
+bool is_temporary(std::string_view code) {
+  constexpr std::array<std::string_view, 6> kCodes{"*Throttl*", "RequestLimitExceeded", "TooManyRequests*",
+                                                   "Internal*", "ServiceUnavailable",   "RequestTimeout"};
+  return publishing::matches_any(kCodes, code);
+}
+
+Failure failure_of(const std::string& code, std::string_view message, int status) {
+  constexpr int kTooManyRequests = 429;
+  Failure failure{publishing::one_line(code), publishing::one_line(message, 500)};
+  failure.temporary = is_temporary(failure.code) || sluice::dynamo::says_expired(failure.code) || status >= 500 ||
+                      status == kTooManyRequests;
+  return failure;
+}
+
+/// No answer came. Whether the request has taken effect nobody knows; at least once is what is promised, and FIFO
+/// topics store a message once.
+Failure failure_of(const sluice::dynamo::Error& error) {
+  using sluice::dynamo::ErrorKind;
+  if (error.kind == ErrorKind::no_credentials || error.kind == ErrorKind::validation) {
+    return {error.kind == ErrorKind::no_credentials ? "NoCredentials" : "BadRequest", error.message, false, true};
+  }
+  return {error.kind == ErrorKind::timeout ? "Timeout" : "Unreachable", error.message,
+          error.kind != ErrorKind::cancelled, true};
+}
+
+/// Of an entry of an answer, by the name that it was sent under.
+std::optional<std::size_t> place_of(std::string_view member, std::size_t count) {
+  const auto place = sluice::parse_number<std::size_t>(xml_text(member, "Id").value_or(""));
+  return place < count ? place : std::nullopt;
+}
+
 }  // namespace
 
 bool is_region(std::string_view text) {
@@ -48,13 +95,6 @@ std::optional<Topic> parse_topic_arn(std::string_view text) {
   return good ? std::optional(Topic{std::string(text), std::string(name->region), std::string(name->resource)})
               : std::nullopt;
 }
-
-namespace {
-
-constexpr std::size_t kMaxIdLength = 128;
-constexpr std::size_t kTypeLength = 6;  // "String"
-
-}  // namespace
 
 std::size_t Entry::size() const {
   std::size_t bytes = body.size();
@@ -103,23 +143,6 @@ std::variant<Entry, BadEntry> make_entry(const Topic& topic, std::string_view bo
   return entry;
 }
 
-namespace {
-
-std::string form(std::string_view action) {
-  std::string text = "Action=";
-  text += action;
-  return text + "&Version=2010-03-31";
-}
-
-void add(std::string& text, const std::string& name, std::string_view value) {
-  text += '&';
-  text += name;
-  text += '=';
-  text += sluice::percent_encoded(value);
-}
-
-}  // namespace
-
 std::string publish_batch_form(std::string_view topic_arn, const std::vector<const Entry*>& entries) {
   std::string text = form("PublishBatch");
   add(text, "TopicArn", topic_arn);
@@ -157,41 +180,6 @@ std::string topic_attributes_form(std::string_view topic_arn) {
   add(text, "TopicArn", topic_arn);
   return text;
 }
-
-namespace {
-
-bool is_temporary(std::string_view code) {
-  constexpr std::array<std::string_view, 6> kCodes{"*Throttl*", "RequestLimitExceeded", "TooManyRequests*",
-                                                   "Internal*", "ServiceUnavailable",   "RequestTimeout"};
-  return publishing::matches_any(kCodes, code);
-}
-
-Failure failure_of(const std::string& code, std::string_view message, int status) {
-  constexpr int kTooManyRequests = 429;
-  Failure failure{publishing::one_line(code), publishing::one_line(message, 500)};
-  failure.temporary = is_temporary(failure.code) || sluice::dynamo::says_expired(failure.code) || status >= 500 ||
-                      status == kTooManyRequests;
-  return failure;
-}
-
-/// No answer came. Whether the request has taken effect nobody knows; at least once is what is promised, and FIFO
-/// topics store a message once.
-Failure failure_of(const sluice::dynamo::Error& error) {
-  using sluice::dynamo::ErrorKind;
-  if (error.kind == ErrorKind::no_credentials || error.kind == ErrorKind::validation) {
-    return {error.kind == ErrorKind::no_credentials ? "NoCredentials" : "BadRequest", error.message, false, true};
-  }
-  return {error.kind == ErrorKind::timeout ? "Timeout" : "Unreachable", error.message,
-          error.kind != ErrorKind::cancelled, true};
-}
-
-/// Of an entry of an answer, by the name that it was sent under.
-std::optional<std::size_t> place_of(std::string_view member, std::size_t count) {
-  const auto place = sluice::parse_number<std::size_t>(xml_text(member, "Id").value_or(""));
-  return place < count ? place : std::nullopt;
-}
-
-}  // namespace
 
 std::optional<Failure> read_failure(const sluice::dynamo::HttpResult& result) {
   constexpr int kGood = 200;

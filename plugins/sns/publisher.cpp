@@ -29,6 +29,9 @@ Duration pause_after(const Failure& failure, int attempts, double chance) {
   return std::chrono::duration_cast<Duration>(whole * (0.5 + 0.5 * chance));
 }
 
+/// How late a stop may be noticed.
+constexpr std::chrono::milliseconds kTick(50);
+
 }  // namespace
 
 PublishQueue::Ticket PublishQueue::add(const Topic& topic, Entry entry, SteadyTime now) {
@@ -167,13 +170,6 @@ void PublishQueue::drop_if_idle(const std::string& arn) {
     lanes_.erase(lane);
   }
 }
-
-namespace {
-
-/// How late a stop may be noticed.
-constexpr std::chrono::milliseconds kTick(50);
-
-}  // namespace
 
 Publisher::Publisher(Service& service, QueueLimits limits, sluice::Duration timeout, const sluice::Clock& clock,
                      sluice::Random& random)

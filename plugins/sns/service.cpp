@@ -23,11 +23,31 @@ namespace sns {
 
 namespace {
 
+using sluice::Deadline;
+using sluice::dynamo::HttpResult;
+
+constexpr int kTries = 3;
+
 /// Whether whoever asks is refused, whatever is asked.
 bool is_about_the_caller(std::string_view code) {
   constexpr std::array<std::string_view, 4> kCodes = {"InvalidClientTokenId", "SignatureDoesNotMatch",
                                                       "IncompleteSignature", "MissingAuthenticationToken"};
   return sluice::dynamo::says_expired(code) || std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end();
+}
+
+sluice::dynamo::HttpRequest request_to(std::string url, std::string form) {
+  sluice::dynamo::HttpRequest request;
+  request.url = std::move(url);
+  request.headers = {{"Content-Type", "application/x-www-form-urlencoded; charset=utf-8"}};
+  request.body = std::move(form);
+  return request;
+}
+
+/// A server that gives pages for ever is left.
+constexpr int kMostPages = 10'000;
+
+bool fits(const std::vector<std::string>& patterns, const Topic& topic) {
+  return publishing::matches_any(patterns, topic.arn) || publishing::matches_any(patterns, topic.name);
 }
 
 }  // namespace
@@ -52,23 +72,6 @@ void Reach::show(bool works, std::string text) {
     host_.health("broker", shown_.first, shown_.second);
   }
 }
-
-namespace {
-
-using sluice::Deadline;
-using sluice::dynamo::HttpResult;
-
-constexpr int kTries = 3;
-
-sluice::dynamo::HttpRequest request_to(std::string url, std::string form) {
-  sluice::dynamo::HttpRequest request;
-  request.url = std::move(url);
-  request.headers = {{"Content-Type", "application/x-www-form-urlencoded; charset=utf-8"}};
-  request.body = std::move(form);
-  return request;
-}
-
-}  // namespace
 
 Endpoints endpoints_of(const sluice::Options& options, const sluice::dynamo::AwsEnvironment& environment) {
   if (options.has("endpoint") && !sluice::dynamo::parse_url(options.get("endpoint", ""))) {
@@ -187,17 +190,6 @@ std::unique_ptr<sluice::dynamo::CredentialsProvider> credentials_of(const sluice
                                                   .source = "the job's options"},
                                                  clock, random);
 }
-
-namespace {
-
-/// A server that gives pages for ever is left.
-constexpr int kMostPages = 10'000;
-
-bool fits(const std::vector<std::string>& patterns, const Topic& topic) {
-  return publishing::matches_any(patterns, topic.arn) || publishing::matches_any(patterns, topic.name);
-}
-
-}  // namespace
 
 Directory::Directory(Service& service, DirectorySettings settings, const sluice::Clock& clock, sluice::Host host)
     : service_(service), settings_(std::move(settings)), clock_(clock), host_(host) {}
