@@ -446,23 +446,163 @@ class HandlerTest {
     return !lease_lost_;
   }
 
-  std::unique_ptr<Attempt> make_attempt(const TestMessage& message);
-  Result end(Attempt& attempt);
+  std::unique_ptr<Attempt> make_attempt(const TestMessage& message) {
+    if (!created()) {
+      throw std::logic_error("the handler was not created: " + errors().front());
+    }
+    auto attempt = std::make_unique<Attempt>(*this, message);
+    const std::lock_guard lock(mutex_);
+    attempt->began = elapsed_;
+    attempt->deadline = sum(elapsed_, timeout_);
+    return attempt;
+  }
+  Result end(Attempt& attempt) {
+    attempt.around.leave();
+    settle_effects(attempt);
+    Result& result = attempt.result;
+    result.checkpoints = std::move(attempt.stored);
+    if (result.status == SLUICE_FAULT && attempt.checkpoints.rejects()) {
+      result.status = SLUICE_REJECT;
+    }
+    const std::lock_guard lock(mutex_);
+    last_checkpoint_ =
+        result.status == SLUICE_DONE || result.status == SLUICE_DISCARD ? "" : attempt.checkpoints.last();
+    attempt.result.elapsed = elapsed_ - attempt.began;
+    return std::move(attempt.result);
+  }
   /// Null for a token that is not at work.
-  std::unique_ptr<Attempt> take_from_work(sluice_token token);
-  void finish(sluice_token token, Attempt& attempt);
-  sluice_answer complete(sluice_token token, const sluice_outcome* outcome);
-  sluice_answer add_timer(const Timer& timer);
+  std::unique_ptr<Attempt> take_from_work(sluice_token token) {
+    const std::lock_guard lock(mutex_);
+    auto found = at_work_.extract(token);
+    return found.empty() ? nullptr : std::move(found.mapped());
+  }
+  void finish(sluice_token token, Attempt& attempt) {
+    Result result = end(attempt);
+    const std::lock_guard lock(mutex_);
+    results_.emplace(token, std::move(result));
+    completed_.notify_all();
+  }
+  sluice_answer complete(sluice_token token, const sluice_outcome* outcome) {
+    const std::unique_ptr<Attempt> attempt = take_from_work(token);
+    if (attempt == nullptr) {
+      return refuse(token, "completed a message that has ended");
+    }
+    attempt->report(outcome);
+    attempt->take_outcome();
+    finish(token, *attempt);
+    return SLUICE_ACCEPTED;
+  }
+  sluice_answer add_timer(const Timer& timer) {
+    const std::lock_guard lock(mutex_);
+    if (at_work_.find(timer.token) == at_work_.end()) {
+      return SLUICE_STALE;
+    }
+    timers_.push_back(timer);
+    completed_.notify_all();
+    return SLUICE_ACCEPTED;
+  }
   /// The timer that is due first, and when; with the lock.
-  std::optional<std::pair<std::chrono::nanoseconds, std::size_t>> first_timer() const;
+  std::optional<std::pair<std::chrono::nanoseconds, std::size_t>> first_timer() const {
+    std::optional<std::pair<std::chrono::nanoseconds, std::size_t>> first;
+    for (std::size_t i = 0; i < timers_.size(); ++i) {
+      const auto found = at_work_.find(timers_[i].token);
+      const std::chrono::nanoseconds due =
+          found == at_work_.end() ? elapsed_ : std::min(timers_[i].wanted, stops_at(*found->second));
+      if (!first || due < first->first) {
+        first = {due, i};
+      }
+    }
+    return first;
+  }
   /// Calls what is due until then, as time comes to it.
-  void call_timers(std::chrono::nanoseconds until);
-  static sluice_context make_context(Attempt& attempt);
-  static sluice_async_host make_async_host(HandlerTest& test);
+  void call_timers(std::chrono::nanoseconds until) {
+    while (true) {
+      Timer due{};
+      {
+        const std::lock_guard lock(mutex_);
+        const auto first = first_timer();
+        if (!first || first->first > until) {
+          return;
+        }
+        elapsed_ = std::max(elapsed_, first->first == kNever ? elapsed_ : first->first);
+        due = timers_[first->second];
+        timers_.erase(timers_.begin() + static_cast<std::ptrdiff_t>(first->second));
+      }
+      due.call(due.data);
+    }
+  }
+  static sluice_context make_context(Attempt& attempt) {
+    return {
+        sizeof(sluice_context),
+        0,
+        &attempt,
+        [](const sluice_context* context, const sluice_outcome* outcome) { of(context).report(outcome); },
+        [](const sluice_context* context, sluice_log_level level, sluice_string text) {
+          of(context).test.write(level, text, of(context).message.id);
+        },
+        [](const sluice_context* context) -> std::int32_t { return of(context).test.requested(of(context)) ? 1 : 0; },
+        [](const sluice_context* context, std::int64_t timeout) -> std::int32_t {
+          return of(context).test.wait(of(context), std::chrono::nanoseconds(timeout)) ? 1 : 0;
+        },
+        [](const sluice_context* context) -> std::int64_t { return of(context).test.left(of(context)).count(); },
+        [](const sluice_context* context, std::int64_t duration) -> std::int32_t {
+          return of(context).test.extend(of(context), std::chrono::nanoseconds(duration)) ? 0 : 1;
+        },
+        [](const sluice_context* context, const char* id) {
+          return of(context).test.context_feature(of(context), id);
+        }};
+  }
+  static sluice_async_host make_async_host(HandlerTest& test) {
+    using Host = sluice_async_host;
+    return {sizeof(Host),
+            0,
+            &test,
+            [](const Host* async, sluice_token token, const sluice_outcome* outcome) {
+              return of(async).complete(token, outcome);
+            },
+            [](const Host* async, sluice_token token, sluice_log_level level, sluice_string text) {
+              const bool written = of(async).ask(token, false, [&](const sluice_context& context) {
+                context.log(&context, level, text);
+                return true;
+              });
+              if (!written) {
+                of(async).refuse(token, "wrote a line to the log of a message that has ended");
+              }
+            },
+            [](const Host* async, sluice_token token) {
+              return of(async).ask(token, std::int32_t{1},
+                                   [](const sluice_context& context) { return context.stop_requested(&context); });
+            },
+            [](const Host* async, sluice_token token) {
+              return of(async).ask(token, std::int64_t{0},
+                                   [](const sluice_context& context) { return context.time_left(&context); });
+            },
+            [](const Host* async, sluice_token token, std::int64_t duration) {
+              return of(async).ask(token, std::int32_t{1},
+                                   [&](const sluice_context& context) { return context.extend(&context, duration); });
+            },
+            [](const Host* async, sluice_token token, const char* id) {
+              return of(async).ask(token, static_cast<const void*>(nullptr),
+                                   [&](const sluice_context& context) { return context.extension(&context, id); });
+            },
+            [](const Host* async, sluice_token token, std::int64_t delay, void (*call)(void*), void* data) {
+              HandlerTest& self = of(async);
+              return self.add_timer({token, sum(self.now(), std::chrono::nanoseconds(delay)), call, data});
+            }};
+  }
   /// What `question` makes of the message's context, which does not end meanwhile; `otherwise` where it has.
   template <typename Answer, typename Ask>
-  Answer ask(sluice_token token, Answer otherwise, Ask question);
-  sluice_answer refuse(sluice_token token, const std::string& what);
+  Answer ask(sluice_token token, Answer otherwise, Ask question) {
+    const std::lock_guard lock(mutex_);
+    const auto found = at_work_.find(token);
+    return found == at_work_.end() ? otherwise : question(found->second->context);
+  }
+  sluice_answer refuse(sluice_token token, const std::string& what) {
+    const bool known = result(token).has_value();
+    const std::string text = "the handler " + what + (known ? ", completed before" : "");
+    write(SLUICE_LOG_ERROR, detail::borrow(text), {});
+    return known ? SLUICE_TWICE : SLUICE_STALE;
+  }
 
   const sluice_handler& handler_;
   const std::string job_;
@@ -500,104 +640,6 @@ class HandlerTest {
   // Last, so that they end before what they may still log to.
   std::vector<detail::TestAround> arounds_;
 };
-
-inline sluice_context HandlerTest::make_context(Attempt& attempt) {
-  return {
-      sizeof(sluice_context),
-      0,
-      &attempt,
-      [](const sluice_context* context, const sluice_outcome* outcome) { of(context).report(outcome); },
-      [](const sluice_context* context, sluice_log_level level, sluice_string text) {
-        of(context).test.write(level, text, of(context).message.id);
-      },
-      [](const sluice_context* context) -> std::int32_t { return of(context).test.requested(of(context)) ? 1 : 0; },
-      [](const sluice_context* context, std::int64_t timeout) -> std::int32_t {
-        return of(context).test.wait(of(context), std::chrono::nanoseconds(timeout)) ? 1 : 0;
-      },
-      [](const sluice_context* context) -> std::int64_t { return of(context).test.left(of(context)).count(); },
-      [](const sluice_context* context, std::int64_t duration) -> std::int32_t {
-        return of(context).test.extend(of(context), std::chrono::nanoseconds(duration)) ? 0 : 1;
-      },
-      [](const sluice_context* context, const char* id) { return of(context).test.context_feature(of(context), id); }};
-}
-
-template <typename Answer, typename Ask>
-Answer HandlerTest::ask(sluice_token token, Answer otherwise, Ask question) {
-  const std::lock_guard lock(mutex_);
-  const auto found = at_work_.find(token);
-  return found == at_work_.end() ? otherwise : question(found->second->context);
-}
-
-inline sluice_answer HandlerTest::refuse(sluice_token token, const std::string& what) {
-  const bool known = result(token).has_value();
-  const std::string text = "the handler " + what + (known ? ", completed before" : "");
-  write(SLUICE_LOG_ERROR, detail::borrow(text), {});
-  return known ? SLUICE_TWICE : SLUICE_STALE;
-}
-
-inline sluice_async_host HandlerTest::make_async_host(HandlerTest& test) {
-  using Host = sluice_async_host;
-  return {sizeof(Host),
-          0,
-          &test,
-          [](const Host* async, sluice_token token, const sluice_outcome* outcome) {
-            return of(async).complete(token, outcome);
-          },
-          [](const Host* async, sluice_token token, sluice_log_level level, sluice_string text) {
-            const bool written = of(async).ask(token, false, [&](const sluice_context& context) {
-              context.log(&context, level, text);
-              return true;
-            });
-            if (!written) {
-              of(async).refuse(token, "wrote a line to the log of a message that has ended");
-            }
-          },
-          [](const Host* async, sluice_token token) {
-            return of(async).ask(token, std::int32_t{1},
-                                 [](const sluice_context& context) { return context.stop_requested(&context); });
-          },
-          [](const Host* async, sluice_token token) {
-            return of(async).ask(token, std::int64_t{0},
-                                 [](const sluice_context& context) { return context.time_left(&context); });
-          },
-          [](const Host* async, sluice_token token, std::int64_t duration) {
-            return of(async).ask(token, std::int32_t{1},
-                                 [&](const sluice_context& context) { return context.extend(&context, duration); });
-          },
-          [](const Host* async, sluice_token token, const char* id) {
-            return of(async).ask(token, static_cast<const void*>(nullptr),
-                                 [&](const sluice_context& context) { return context.extension(&context, id); });
-          },
-          [](const Host* async, sluice_token token, std::int64_t delay, void (*call)(void*), void* data) {
-            HandlerTest& self = of(async);
-            return self.add_timer({token, sum(self.now(), std::chrono::nanoseconds(delay)), call, data});
-          }};
-}
-
-inline std::unique_ptr<HandlerTest::Attempt> HandlerTest::make_attempt(const TestMessage& message) {
-  if (!created()) {
-    throw std::logic_error("the handler was not created: " + errors().front());
-  }
-  auto attempt = std::make_unique<Attempt>(*this, message);
-  const std::lock_guard lock(mutex_);
-  attempt->began = elapsed_;
-  attempt->deadline = sum(elapsed_, timeout_);
-  return attempt;
-}
-
-inline Result HandlerTest::end(Attempt& attempt) {
-  attempt.around.leave();
-  settle_effects(attempt);
-  Result& result = attempt.result;
-  result.checkpoints = std::move(attempt.stored);
-  if (result.status == SLUICE_FAULT && attempt.checkpoints.rejects()) {
-    result.status = SLUICE_REJECT;
-  }
-  const std::lock_guard lock(mutex_);
-  last_checkpoint_ = result.status == SLUICE_DONE || result.status == SLUICE_DISCARD ? "" : attempt.checkpoints.last();
-  attempt.result.elapsed = elapsed_ - attempt.began;
-  return std::move(attempt.result);
-}
 
 inline Result HandlerTest::handle(const TestMessage& message) {
   if (detail::feature_of<sluice_async>(handler_, SLUICE_ASYNC_1) == nullptr) {
@@ -680,70 +722,6 @@ inline sluice_token HandlerTest::begin(const TestMessage& message) {
     finish(token, *take_from_work(token));
   }
   return token;
-}
-
-inline std::unique_ptr<HandlerTest::Attempt> HandlerTest::take_from_work(sluice_token token) {
-  const std::lock_guard lock(mutex_);
-  auto found = at_work_.extract(token);
-  return found.empty() ? nullptr : std::move(found.mapped());
-}
-
-inline void HandlerTest::finish(sluice_token token, Attempt& attempt) {
-  Result result = end(attempt);
-  const std::lock_guard lock(mutex_);
-  results_.emplace(token, std::move(result));
-  completed_.notify_all();
-}
-
-inline sluice_answer HandlerTest::complete(sluice_token token, const sluice_outcome* outcome) {
-  const std::unique_ptr<Attempt> attempt = take_from_work(token);
-  if (attempt == nullptr) {
-    return refuse(token, "completed a message that has ended");
-  }
-  attempt->report(outcome);
-  attempt->take_outcome();
-  finish(token, *attempt);
-  return SLUICE_ACCEPTED;
-}
-
-inline sluice_answer HandlerTest::add_timer(const Timer& timer) {
-  const std::lock_guard lock(mutex_);
-  if (at_work_.find(timer.token) == at_work_.end()) {
-    return SLUICE_STALE;
-  }
-  timers_.push_back(timer);
-  completed_.notify_all();
-  return SLUICE_ACCEPTED;
-}
-
-inline std::optional<std::pair<std::chrono::nanoseconds, std::size_t>> HandlerTest::first_timer() const {
-  std::optional<std::pair<std::chrono::nanoseconds, std::size_t>> first;
-  for (std::size_t i = 0; i < timers_.size(); ++i) {
-    const auto found = at_work_.find(timers_[i].token);
-    const std::chrono::nanoseconds due =
-        found == at_work_.end() ? elapsed_ : std::min(timers_[i].wanted, stops_at(*found->second));
-    if (!first || due < first->first) {
-      first = {due, i};
-    }
-  }
-  return first;
-}
-
-inline void HandlerTest::call_timers(std::chrono::nanoseconds until) {
-  while (true) {
-    Timer due{};
-    {
-      const std::lock_guard lock(mutex_);
-      const auto first = first_timer();
-      if (!first || first->first > until) {
-        return;
-      }
-      elapsed_ = std::max(elapsed_, first->first == kNever ? elapsed_ : first->first);
-      due = timers_[first->second];
-      timers_.erase(timers_.begin() + static_cast<std::ptrdiff_t>(first->second));
-    }
-    due.call(due.data);
-  }
 }
 
 }  // namespace sluice::testing
