@@ -115,27 +115,21 @@ Result<std::string> read_output(int fd, const std::string& program, std::size_t 
   return failed(program, "takes too long");
 }
 
-/// Waits for the end. Where a host that runs as process 1 has reaped it already, only its output can be judged.
+/// Waits for the end, and leaves the process to be collected: until then its number is nobody else's. Where a host that
+/// runs as process 1 has collected it already, only its output can be judged.
 Result<void> wait_for_end(pid_t pid, const std::string& program, const Clock& clock, Deadline deadline) {
   const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (process.open() && !wait_readable(process.get(), clock, deadline)) {
     return failed(program, "takes too long");
   }
-  int status = 0;
-  pid_t ended = -1;
-  do {
-    ended = ::waitpid(pid, &status, 0);
-  } while (ended < 0 && errno == EINTR);
-  if (ended == pid && !(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
-    return failed(program, WIFEXITED(status) ? "failed with exit code " + std::to_string(WEXITSTATUS(status))
-                                             : "was ended by signal " + std::to_string(WTERMSIG(status)));
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+  }
+  if (info.si_pid == pid && (info.si_code != CLD_EXITED || info.si_status != 0)) {
+    return failed(program, (info.si_code == CLD_EXITED ? "failed with exit code " : "was ended by signal ") +
+                               std::to_string(info.si_status));
   }
   return {};
-}
-
-void kill_group(pid_t pid) {
-  ::kill(-pid, SIGKILL);
-  ::waitpid(pid, nullptr, 0);
 }
 
 HttpResult send_and_wait(HttpTransport& transport, HttpRequest request, Deadline deadline) {
@@ -341,14 +335,12 @@ Result<std::string> run_program(const std::vector<std::string>& arguments, std::
   }
   input.close();
   auto text = read_output(output.get(), program, max_output, clock, deadline);
-  if (text) {
-    const auto ended = wait_for_end(pid, program, clock, deadline);
-    if (ended) {
-      return text;
-    }
+  const auto ended = text ? wait_for_end(pid, program, clock, deadline) : text.error();
+  if (!ended) {
+    ::kill(-pid, SIGKILL);
     text = ended.error();
   }
-  kill_group(pid);
+  ::waitpid(pid, nullptr, 0);
   return text;
 }
 
