@@ -91,8 +91,9 @@ ActiveProfile active_profile(const AwsEnvironment& environment);
 /// A property's value, or nothing when it is absent or empty.
 std::optional<std::string> property(const IniSection& section, std::string_view name);
 
-/// What AWS's usual places say about a client, besides credentials. The environment wins over the profile. ErrorKind::no_credentials for files that cannot be read,
-/// ErrorKind::validation for a profile or value that does not exist. Read once, at start.
+/// What AWS's usual places say about a client, besides credentials. The environment wins over the profile.
+/// ErrorKind::no_credentials for files that cannot be read, ErrorKind::validation for a profile or value that does not
+/// exist. Read once, at start.
 Result<EndpointSettings> resolve_settings(const AwsEnvironment& environment);
 Result<EndpointSettings> resolve_settings(const AwsEnvironment& environment, const Profiles& profiles);
 
