@@ -127,8 +127,8 @@ Claimer::Order Claimer::next(const Room& room, SteadyTime now) {
   SLUICE_ASSERT(!claiming_);
   // A wake cuts the wait for new messages short, not the back-off from a store that fails or from a handler that gives
   // everything back, whose own releases would wake it.
-  if (now < poll_at_ && (!woken_ || failures_.going_on() || given_back_ > 0)) {
-    return {0, true, poll_at_};
+  if (const SteadyTime at = woken_ ? not_before_ : poll_at_; now < at) {
+    return {0, true, at};
   }
   waits_for_room_ = room.messages == 0;
   if (room.messages == 0) {
@@ -157,7 +157,7 @@ void Claimer::claimed(std::size_t count, std::optional<Duration> next_due, Stead
   if (count > 0) {
     empty_backoff_.reset();
     due_backoff_.reset();
-    poll_at_ = given_back_ > 0 ? now + given_back_backoff_.next(random_) : now;
+    poll_at_ = not_before_ = given_back_ > 0 ? now + given_back_backoff_.next(random_) : now;
     return;
   }
   Duration wait = empty_backoff_.next(random_);
@@ -175,7 +175,7 @@ void Claimer::failed(const Error& error, SteadyTime now, StepEffects& effects) {
   limiter_.refund(order_.count);
   // What cannot be reached refuses at once, or the claim has waited for it already.
   const Duration longest = error.code() == ErrorCode::unavailable ? kLastPause : kLastRetry;
-  poll_at_ = now + std::min(failure_backoff_.next(random_), longest);
+  poll_at_ = not_before_ = now + std::min(failure_backoff_.next(random_), longest);
   ++effects.counts.claim_failed;
   failures_.failed(error, "cannot claim messages, trying again", now, effects);
 }

@@ -191,6 +191,7 @@ class Claimer {
   PollBackoff given_back_backoff_;
   std::uint64_t given_back_ = 0;  ///< in a row: a handler that cannot work now
   SteadyTime poll_at_;
+  SteadyTime not_before_ = SteadyTime::min();  ///< however often it is woken
   Order order_;
   bool claiming_ = false;
   bool woken_ = false;

@@ -373,6 +373,24 @@ TEST(JobFlow, ClaimsMoreSlowlyWhileEverythingIsGivenBack) {
   EXPECT_GT(waited, std::chrono::seconds(5));
 }
 
+TEST(JobFlow, OneMessageGivenBackLeavesNoWakeUnheard) {
+  config::JobConfig job = FlowRig::job();
+  job.poll_interval = std::chrono::seconds(20);
+  FlowRig rig(1, FlowRig::settings(), job);
+  rig.poll(1);
+  rig.start(0);
+  rig.finish(0, plugin::OutcomeStatus::release);
+  rig.settle();
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_GT(rig.poll(0), 0U) << "another host has it";
+    rig.pass(rig.flow.next_claim(rig.now()).wake - rig.now());
+  }
+  EXPECT_GT(rig.poll(0), 0U);
+  EXPECT_GT(rig.flow.next_claim(rig.now()).wake, rig.now() + std::chrono::seconds(10));
+  rig.flow.wake(rig.effects);
+  EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+}
+
 TEST(JobFlow, OneMessageGivenBackAmongOthersDoesNotSlowTheNextClaims) {
   FlowRig rig(1);
   rig.poll(1);
