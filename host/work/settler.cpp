@@ -118,15 +118,13 @@ std::size_t Settler::affordable(SteadyTime now) {
     held_until_ = std::max(held_until_, budget->settle_at(now));
     most = std::min(most, budget->settle_most(now));
   }
-  if (held_until_ <= now) {
-    held_until_ = SteadyTime::min();
-    return most;
-  }
-  if (now - queue_.oldest(now) < kLongestHold) {
+  const bool on_credit = held_until_ > now;
+  held_until_ = std::min(held_until_, queue_.oldest(now) + kLongestHold);
+  if (held_until_ > now) {
     return 0;
   }
   held_until_ = SteadyTime::min();
-  return kCreditBatch;
+  return on_credit ? kCreditBatch : most;
 }
 
 bool Settler::ready_to_write(Task& task, SteadyTime now) {
