@@ -226,8 +226,10 @@ WorkerBatch::Running* WorkerBatch::next(SteadyTime now) {
 bool WorkerBatch::finish(Running& run, plugin::Outcome outcome, SteadyTime now, std::size_t beside, Finisher who) {
   const MutexLock lock(mutex_);
   SLUICE_ASSERT(run.task != nullptr);
-  finished_.push_back({run.task, std::move(outcome), now - run.started_at, false, now >= run.attempt.deadline(),
-                       static_cast<std::uint32_t>(beside)});
+  // One that was given up has been counted.
+  const bool timed_out = !run.given_up && now >= run.attempt.deadline();
+  finished_.push_back(
+      {run.task, std::move(outcome), now - run.started_at, false, timed_out, static_cast<std::uint32_t>(beside)});
   vacate(run);
   return who == Finisher::other && !std::exchange(called_, true);
 }

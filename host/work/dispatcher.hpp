@@ -226,7 +226,7 @@ class WorkerBatch : boost::noncopyable {
     plugin::Outcome outcome;
     Duration took{};
     bool expired = false;      ///< never started: its lease had run out before
-    bool timed_out = false;    ///< it ended after its time-out
+    bool timed_out = false;    ///< it ended after its time-out, and was waited for
     std::uint32_t beside = 1;  ///< so many were in one call
   };
   struct View {
