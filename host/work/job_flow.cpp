@@ -403,7 +403,9 @@ void Drain::ask_to_finish() {
 }
 
 bool Drain::nothing_left() const {
-  return parts_.in_flight.open() == 0 && !parts_.claimer.under_way() && parts_.gate.idle();
+  // A handler whose message was lost is at work on something all the same.
+  return parts_.in_flight.open() == 0 && !parts_.claimer.under_way() && parts_.gate.idle() &&
+         (given_up_ || !parts_.workforce.anybody_at_work());
 }
 
 void Drain::look(StepEffects& effects) const {

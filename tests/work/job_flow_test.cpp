@@ -602,6 +602,31 @@ TEST(JobFlowDrain, ReleasesWhatHasNotStartedAndStopsWhatHas) {
   EXPECT_EQ(rig.account().released, 1U);
 }
 
+TEST(JobFlowDrain, WaitsForAHandlerWhoseMessageWasLost) {
+  FlowRig rig(2);
+  rig.poll(2);
+  rig.start(0);
+  rig.start(1);
+  rig.pass(15s);
+  EXPECT_EQ(rig.extend(SettleStatus::lost), 2U);
+  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.effects);
+  EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.effects), rig.now() + 8s);
+  rig.finish(0);
+  rig.effects = {};
+  rig.pass(8s);
+  EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.effects), std::nullopt) << "and not longer than for any other";
+  FlowRig quick(1);
+  quick.poll(1);
+  quick.start(0);
+  quick.pass(15s);
+  EXPECT_EQ(quick.extend(SettleStatus::lost), 1U);
+  quick.flow.drain().begin(quick.now(), quick.now() + 10s, quick.effects);
+  quick.effects = {};
+  quick.finish(0);
+  EXPECT_TRUE(quick.effects.drained);
+  EXPECT_EQ(quick.flow.drain().step(quick.now(), quick.effects), std::nullopt);
+}
+
 TEST(JobFlowDrain, AClaimThatAnswersAfterTheEndIsStranded) {
   FlowRig rig(2);
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
