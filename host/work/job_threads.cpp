@@ -50,38 +50,36 @@ std::shared_ptr<const queue::Effects> carrying(std::shared_ptr<const queue::Effe
 static_assert(SLUICE_LOG_ERROR == static_cast<int>(observe::LogLevel::error));
 observe::LogLevel log_level(sluice_log_level level) { return static_cast<observe::LogLevel>(level); }
 
-/// Claims that go to the keys of one queue, and where they stood among all.
-struct Share {
-  std::vector<queue::KeyClaim> claims;
-  std::vector<std::size_t> places;
+/// What is asked of the keys of one queue.
+struct KeyShare {
+  std::vector<queue::KeyClaim> releases;
+  std::vector<queue::KeyClaim> claims;           ///< renewals, and behind them those of `asks`
+  std::vector<IdempotencyGate::Answer*> asks{};  ///< where their answers go
 };
 
-/// Has the keys of each queue do their share of the marks.
-template <typename Work>
-void share_out(const KeyCall::Keys& keys, std::vector<KeyMark> marks, Work work) {
-  std::vector<Share> shares(keys.size());
-  for (std::size_t i = 0; i < marks.size(); ++i) {
-    Share& share = shares[std::min<std::size_t>(marks[i].part, keys.size() - 1)];
-    share.claims.push_back(std::move(marks[i].claim));
-    share.places.push_back(i);
-  }
-  for (std::size_t part = 0; part < shares.size(); ++part) {
-    if (!shares[part].claims.empty()) {
-      work(*keys[part], shares[part]);
+void ask(queue::IdempotencyKeys& keys, const KeyShare& share, Deadline deadline, const Clock& clock,
+         IdempotencyGate::Answers& answers) {
+  if (!share.releases.empty()) {
+    if (const auto released = keys.release(share.releases, deadline); !released) {
+      answers.failure = released.error();
     }
   }
-}
-
-std::vector<queue::KeyAnswer> claim(const KeyCall::Keys& keys_by_part, std::vector<KeyMark> marks, Deadline deadline) {
-  std::vector<queue::KeyAnswer> answers(marks.size(), {.state = queue::KeyState::failed});
-  share_out(keys_by_part, std::move(marks), [&](queue::IdempotencyKeys& keys, const Share& share) {
-    auto told = keys.begin(share.claims, deadline);
-    told.resize(share.claims.size(), {.state = queue::KeyState::failed});
-    for (std::size_t i = 0; i < told.size(); ++i) {
-      answers[share.places[i]] = std::move(told[i]);
+  if (share.claims.empty()) {
+    return;
+  }
+  std::vector<queue::KeyAnswer> told = keys.begin(share.claims, deadline);
+  told.resize(share.claims.size(), {.state = queue::KeyState::failed});
+  const WallTime now = clock.wall_now();
+  const std::size_t renewals = share.claims.size() - share.asks.size();
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    if (i >= renewals) {
+      IdempotencyGate::Answer& answer = *share.asks[i - renewals];
+      answer.key = std::move(told[i]);
+      answer.left = std::max(Duration::zero(), Duration(answer.key.until - now));
+    } else if (told[i].state == queue::KeyState::failed) {
+      answers.failure = told[i].error;
     }
-  });
-  return answers;
+  }
 }
 
 }  // namespace
@@ -204,43 +202,30 @@ plugin::HandlerLog handler_log(observe::Log& log) {
 
 IdempotencyGate::Answers KeyCall::make(const IdempotencyGate::Order& order) {
   IdempotencyGate::Answers answers;
-  const Deadline deadline = Deadline::at(order.deadline);
-  share_out(keys, order.releases, [&](queue::IdempotencyKeys& one, const Share& share) {
-    if (auto released = one.release(share.claims, deadline); !released) {
-      answers.failure = released.error();
-    }
-  });
-  std::vector<KeyMark> claims = order.renewals;
-  std::vector<std::size_t> asked;
-  answers.asks.reserve(order.asks.size());
-  asked.reserve(order.asks.size());
-  claims.reserve(claims.size() + order.asks.size());
-  for (const IdempotencyGate::Ask& ask : order.asks) {
-    IdempotencyGate::Answer& answer = answers.asks.emplace_back();
-    const std::string& id = ask.task->message.id;
-    const bool own = key.own_id();
-    answer.found = own ? FoundKey() : key.of(ask.task->message);
+  answers.asks.resize(order.asks.size());
+  std::vector<KeyShare> shares(keys.size());
+  const auto share_of = [&shares](std::size_t part) -> KeyShare& { return shares[std::min(part, shares.size() - 1)]; };
+  for (const KeyMark& mark : order.releases) {
+    share_of(mark.part).releases.push_back(mark.claim);
+  }
+  for (const KeyMark& mark : order.renewals) {
+    share_of(mark.part).claims.push_back(mark.claim);
+  }
+  const bool own = key.own_id();
+  for (std::size_t i = 0; i < order.asks.size(); ++i) {
+    const Task& task = *order.asks[i].task;
+    IdempotencyGate::Answer& answer = answers.asks[i];
+    answer.found = own ? FoundKey() : key.of(task.message);
     if (answer.found.missing.empty()) {
       // Of an own id nothing is marked, so that nobody has to know whose it is.
-      asked.push_back(answers.asks.size() - 1);
-      claims.push_back(
-          {{job, own ? id : answer.found.key, own ? std::string() : id, order.hold_for, ask.fence}, ask.task->part});
+      share_of(task.part).claims.push_back({job, own ? task.message.id : answer.found.key,
+                                            own ? std::string() : task.message.id, order.hold_for,
+                                            order.asks[i].fence});
+      share_of(task.part).asks.push_back(&answer);
     }
   }
-  if (claims.empty()) {
-    return answers;
-  }
-  std::vector<queue::KeyAnswer> told = claim(keys, std::move(claims), deadline);
-  const WallTime now = clock.wall_now();
-  for (std::size_t i = 0; i < order.renewals.size(); ++i) {
-    if (told[i].state == queue::KeyState::failed) {
-      answers.failure = told[i].error;
-    }
-  }
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    IdempotencyGate::Answer& answer = answers.asks[asked[i]];
-    answer.key = std::move(told[order.renewals.size() + i]);
-    answer.left = std::max(Duration::zero(), Duration(answer.key.until - now));
+  for (std::size_t part = 0; part < shares.size(); ++part) {
+    ask(*keys[part], shares[part], Deadline::at(order.deadline), clock, answers);
   }
   return answers;
 }
