@@ -202,7 +202,8 @@ void dispatch(const Options& options) {
   const sluice_handler handler = table(&handle_nothing);
   const auto instance = *plugin::HandlerInstance::create({}, handler, "bench", {});
   work::WorkerBatch batch(kClock, 60s);
-  work::JobFlow flow(job_config(1), {.host = "bench"}, random, nullptr, kClock.steady_now());
+  isolation::JobLedger none;
+  work::JobFlow flow(job_config(1), {.host = "bench"}, random, none, kClock.steady_now());
   MemoryQueue store(kClock, options.messages, 100);
   work::StepEffects effects;
   const std::uint32_t seat = flow.enlist(batch, work::SeatKind::worker, false, kClock.steady_now(), effects);

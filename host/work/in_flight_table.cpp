@@ -242,9 +242,7 @@ Task& InFlightTable::admit(queue::Delivery&& delivery) {
     std::destroy_at(task);
     std::construct_at(task);
   }
-  if (crash_ledger_ != nullptr) {
-    task->slot = crash_ledger_->hold(delivery);
-  }
+  task->slot = crash_ledger_.hold(delivery);
   task->suspect = delivery.suspect;
   task->part = delivery.receipt.part;
   task->message = std::move(delivery.message);
@@ -284,8 +282,8 @@ Task* InFlightTable::resume(queue::Delivery& delivery, StepEffects& effects) {
 
 void InFlightTable::end(Task& task, Ending ending) {
   task.end(ending == Ending::lost);
-  if (crash_ledger_ != nullptr && ending != Ending::lost && !task.over()) {
-    crash_ledger_->given_back(task.slot);
+  if (ending != Ending::lost && !task.over()) {
+    crash_ledger_.given_back(task.slot);
   }
   if (is_marked(task.key.get()) && ending != Ending::done) {
     release_mark({{{}, task.key->key, task.message.id, {}, task.key->fence}, task.part});
@@ -310,9 +308,7 @@ void InFlightTable::tidy(Task& task) {
   active_[task.place]->place = task.place;
   active_.pop_back();
   // Not before its worker has given it back: until then what runs is held, whoever has the message.
-  if (crash_ledger_ != nullptr) {
-    crash_ledger_->drop(task.slot);
-  }
+  crash_ledger_.drop(task.slot);
   // Bodies can be large; an unused place keeps none.
   task.message = {};
   free_.push_back(&task);

@@ -320,8 +320,8 @@ class LeaseTerms {
 /// until `tidy`, so that those who point to it can let go of it first. Tells the crash ledger. Not thread-safe.
 class InFlightTable : boost::noncopyable {
  public:
-  /// `crash_ledger` may be null; it outlives the table.
-  InFlightTable(const LeaseTerms& terms, isolation::JobLedger* crash_ledger)
+  /// `crash_ledger` outlives the table.
+  InFlightTable(const LeaseTerms& terms, isolation::JobLedger& crash_ledger)
       : terms_(terms), crash_ledger_(crash_ledger) {}
 
   Task& admit(queue::Delivery&& delivery);
@@ -347,14 +347,12 @@ class InFlightTable : boost::noncopyable {
     if (leased_until == SteadyTime::max()) {
       task.lease.extend_at = before.extend_at;  // nothing is extended: it is when its handler is told
     }
-    if (crash_ledger_ != nullptr) {
-      crash_ledger_->renew(task.slot, task.lease.receipt);
-    }
+    crash_ledger_.renew(task.slot, task.lease.receipt);
   }
   /// What its end has this process run is under way, or has been answered.
   void committing(Task& task, isolation::Committing how) {
-    if (crash_ledger_ != nullptr && SLUICE_GUARD(commits_in_ledger)) {
-      crash_ledger_->committing(task.slot, how);
+    if (SLUICE_GUARD(commits_in_ledger)) {
+      crash_ledger_.committing(task.slot, how);
     }
   }
   void end(Task& task, Ending ending);
@@ -396,9 +394,7 @@ class InFlightTable : boost::noncopyable {
     }
     task.newer = std::make_unique<queue::Delivery>(std::move(delivery));
     // Nothing else can be written any more, whatever the answer is.
-    if (crash_ledger_ != nullptr) {
-      crash_ledger_->renew(task.slot, task.newer->receipt);
-    }
+    crash_ledger_.renew(task.slot, task.newer->receipt);
   }
   void adopt(Task& task, queue::Delivery&& newer, StepEffects& effects) {
     effects.about(observe::LogLevel::warn, "the lease had ended and the message came back; this host goes on with it",
@@ -410,7 +406,7 @@ class InFlightTable : boost::noncopyable {
   }
 
   const LeaseTerms terms_;
-  isolation::JobLedger* const crash_ledger_;
+  isolation::JobLedger& crash_ledger_;
   LedgerSnapshot account_;
   bool closed_ = false;
   std::deque<Task> storage_;

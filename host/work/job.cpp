@@ -134,11 +134,11 @@ class Job::Parts {
  public:
   Parts(JobSpec job_spec, std::unique_ptr<queue::Source> its_source, KeyCall::Keys its_keys, const JobSeams& seams)
       : spec(std::move(job_spec)),
-        crash_ledger(seams.crash_ledger),
+        crash_ledger(seams.crash_ledger ? seams.crash_ledger : std::make_shared<isolation::JobLedger>()),
         source(std::move(its_source)),
         instances(spec, seams),
         flow(spec.config, {spec.host, spec.stuck_grace, spec.leases, seams.budgets, style_of(spec)}, seams.random,
-             crash_ledger.get(), seams.clock.steady_now()),
+             *crash_ledger, seams.clock.steady_now()),
         budgets(seams.budgets),
         shared(spec.config.name, flow, seams.clock, seams.log, seams.metrics, seams.tracer != nullptr),
         tracing(seams.tracer == nullptr
@@ -166,7 +166,7 @@ class Job::Parts {
         shared,
         WorkerPool::Settings{spec.config.queue_names(), spec.config.retry.max_attempts, spec.config.timeout,
                              tracing.get(), style_of(spec), source.get()},
-        std::move(*first), [this](SeatKind kind) { return instances.make(kind); }, crash_ledger.get());
+        std::move(*first), [this](SeatKind kind) { return instances.make(kind); }, *crash_ledger);
     return {};
   }
 

@@ -34,7 +34,7 @@ struct JobSeams {
   Random& random;
   observe::Log& log;
   observe::JobMetrics& metrics;
-  /// The job's part of the crash ledger, given up with the job; may be null.
+  /// The job's part of the crash ledger, given up with the job; null: nothing is kept.
   std::shared_ptr<isolation::JobLedger> crash_ledger;
   /// Makes instances that run the handler in a process of their own. Empty: suspects run in this process.
   plugin::InstanceFactory isolated;

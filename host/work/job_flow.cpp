@@ -415,7 +415,7 @@ void Drain::look(StepEffects& effects) const {
 }
 
 JobFlow::JobFlow(const config::JobConfig& job, const Settings& settings, Random& random,
-                 isolation::JobLedger* crash_ledger, SteadyTime now)
+                 isolation::JobLedger& crash_ledger, SteadyTime now)
     : policy_(job, settings.host),
       file_workers_(job.concurrency),
       in_flight_(LeaseTerms(settings.leases), crash_ledger),

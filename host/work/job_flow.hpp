@@ -155,8 +155,8 @@ class JobFlow {
   using ExtendOrder = LeaseKeeper::Order;
   using KeyOrder = IdempotencyGate::Order;
 
-  /// `random` and `crash_ledger`, which may be null, outlive the flow.
-  JobFlow(const config::JobConfig& job, const Settings& settings, Random& random, isolation::JobLedger* crash_ledger,
+  /// `random` and `crash_ledger` outlive the flow.
+  JobFlow(const config::JobConfig& job, const Settings& settings, Random& random, isolation::JobLedger& crash_ledger,
           SteadyTime now);
 
   // The poller's.

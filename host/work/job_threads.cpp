@@ -363,9 +363,7 @@ void WorkerPool::work_off(Worker& worker) {
 WorkerBatch::Running* WorkerPool::next(Worker& worker, SteadyTime now) {
   while (WorkerBatch::Running* const run = worker.batch.next(now)) {
     if (settings_.source == nullptr || settings_.source->holds(run->task->part)) {
-      if (crash_ledger_ != nullptr) {
-        crash_ledger_->started(run->task->slot, run->task->message.id);
-      }
+      crash_ledger_.started(run->task->slot, run->task->message.id);
       if (run->checkpoints == nullptr) {
         run->checkpoints = std::make_unique<TaskCheckpoints>(checkpoints_, *run);
       }
@@ -381,9 +379,7 @@ void WorkerPool::note_end(const WorkerBatch::Running& run, plugin::Outcome& outc
   if (settings_.tracing != nullptr) {
     settings_.tracing->handled(*run.task, run.started_at, outcome);
   }
-  if (crash_ledger_ != nullptr) {
-    crash_ledger_->ended(run.task->slot, only_removal_is_left(*run.task, outcome));
-  }
+  crash_ledger_.ended(run.task->slot, only_removal_is_left(*run.task, outcome));
 }
 
 void WorkerPool::run_one_by_one(Worker& worker) {
@@ -406,8 +402,8 @@ void WorkerPool::run_batch(Worker& worker) {
   if (runs.empty()) {
     return;
   }
-  if (crash_ledger_ != nullptr && runs.size() > 1) {
-    crash_ledger_->together();
+  if (runs.size() > 1) {
+    crash_ledger_.together();
   }
   std::vector<plugin::Work> batch;
   batch.reserve(runs.size());
@@ -461,9 +457,7 @@ void WorkerPool::begin_all(Worker& worker) {
     const Task& task = *run->task;
     within_trace(task, [&] { worker.instance.handler->begin(work_of(worker, *run), *new BegunMessage(worker, *run)); });
     worker.batch.left(*run, task);
-    if (crash_ledger_ != nullptr) {
-      crash_ledger_->left();
-    }
+    crash_ledger_.left();
     now = flow_.clock().steady_now();
   }
   BegunMessage::beginner_ = nullptr;

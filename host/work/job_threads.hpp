@@ -247,9 +247,9 @@ class WorkerPool final : public runtime::Service {
   /// Makes what a thread that comes later works with; called on that thread.
   using MakeInstance = std::function<Result<WorkerInstance>(SeatKind kind)>;
 
-  /// As many workers as `instances`; two share a handler only if it is concurrent. `crash_ledger` may be null.
+  /// As many workers as `instances`; two share a handler only if it is concurrent.
   WorkerPool(SharedFlow& flow, Settings settings, std::vector<WorkerInstance> instances, MakeInstance make_instance,
-             isolation::JobLedger* crash_ledger)
+             isolation::JobLedger& crash_ledger)
       : flow_(flow),
         settings_(std::move(settings)),
         make_instance_(std::move(make_instance)),
@@ -337,7 +337,7 @@ class WorkerPool final : public runtime::Service {
   const Settings settings_;
   const TaskCheckpoints::Setting checkpoints_{flow_, settings_.source, settings_.tracing != nullptr, settings_.queues};
   const MakeInstance make_instance_;
-  isolation::JobLedger* const crash_ledger_;
+  isolation::JobLedger& crash_ledger_;
 
   Mutex mutex_;
   bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;

@@ -24,7 +24,7 @@ SimHost::SimHost(World& world, Truth::Host number)
              .stuck_grace = world.grace,
              .leases = {{world.visibility}},
              .style = world.style},
-            world.random, &port_.crash_ledger(), world.loop.now()) {}
+            world.random, port_.crash_ledger(), world.loop.now()) {}
 
 // Events of a host that has died are dropped, those of a frozen one wait.
 void SimHost::when(SteadyTime time, std::function<void()> event) {

@@ -85,7 +85,7 @@ struct FlowRig {
                    const config::JobConfig& config = job(), Duration attempt_timeout = std::chrono::seconds(60))
       : visibility(wanted.leases.front().visibility),
         timeout(attempt_timeout),
-        flow(with_workers(workers, config), wanted, random, &crash_ledger, clock.steady_now()) {
+        flow(with_workers(workers, config), wanted, random, crash_ledger, clock.steady_now()) {
     for (std::size_t i = 0; i < workers; ++i) {
       enlist();
     }

@@ -51,7 +51,8 @@ TEST(LeaseTerms, SeveralTriesFitBeforeTheEnd) {
 }
 
 TEST(InFlightTable, ReusePlacesAndKeepAddresses) {
-  InFlightTable in_flight(LeaseTerms({QueueLease{30s}}), nullptr);
+  isolation::JobLedger none;
+  InFlightTable in_flight(LeaseTerms({QueueLease{30s}}), none);
   Task& a = in_flight.admit(delivery("a"));
   Task& b = in_flight.admit(delivery("b"));
   Task& c = in_flight.admit(delivery("c"));
@@ -68,7 +69,8 @@ TEST(InFlightTable, ReusePlacesAndKeepAddresses) {
 
 TEST(InFlightTable, AMessageOfAnotherQueueWithTheSameIdIsAnotherMessage) {
   StepEffects effects;
-  InFlightTable in_flight(LeaseTerms({QueueLease{30s}}), nullptr);
+  isolation::JobLedger none;
+  InFlightTable in_flight(LeaseTerms({QueueLease{30s}}), none);
   in_flight.admit(delivery("a"));
   queue::Delivery other = delivery("a");
   other.receipt.part = 1;
@@ -79,7 +81,8 @@ TEST(InFlightTable, AMessageOfAnotherQueueWithTheSameIdIsAnotherMessage) {
 }
 
 TEST(InFlightTable, KeepATaskThatIsOpenOrWithItsWorker) {
-  InFlightTable in_flight(LeaseTerms({QueueLease{30s}}), nullptr);
+  isolation::JobLedger none;
+  InFlightTable in_flight(LeaseTerms({QueueLease{30s}}), none);
   Task& task = in_flight.admit(delivery("a"));
   in_flight.tidy(task);
   EXPECT_EQ(in_flight.size(), 1U);
