@@ -271,7 +271,7 @@ Took work_off(std::unique_ptr<queue::Source> source, std::uint64_t count, std::u
       wait(5ms);
     }
   });
-  const work::DrainReport report = job->drain(Deadline::after(kClock, 10s));
+  const work::JobActivity report = job->drain(Deadline::after(kClock, 10s));
   if (!report.clean() || report.ledger.done != count) {
     throw std::runtime_error("the job lost messages");
   }

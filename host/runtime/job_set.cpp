@@ -181,11 +181,11 @@ void JobSet::retire(Member member, Member successor, Deadline deadline) {
 void JobSet::finish_retirement(Member member, Member next, Deadline deadline) {
   // Let go of before the thread counts as ended.
   const Member successor = std::move(next);
-  const work::DrainReport report = member.job->drain(deadline);
+  const work::JobActivity end = member.job->drain(deadline);
   if (successor.job) {
     hand_over(member.plan, successor);
   }
-  close_books(member.job, report);
+  close_books(member.job, end);
   // The last of it: from here on the thread is in the handler's destructor, for as long as that takes.
   member.job.reset();
 }
@@ -205,12 +205,12 @@ void JobSet::hand_over(const JobPlan& predecessor, const Member& successor) {
   }
 }
 
-void JobSet::close_books(const JobPointer& job, const work::DrainReport& report) {
+void JobSet::close_books(const JobPointer& job, const work::JobActivity& end) {
   {
     const MutexLock lock(mutex_);
-    past_[job->config().name] += report.ledger;
-    clean_ = clean_ && report.clean();
-    add_of_job(job->config().name, report.left_behind, left_behind_);
+    past_[job->config().name] += end.ledger;
+    clean_ = clean_ && end.clean();
+    add_of_job(job->config().name, work::left_behind(end, clock_.steady_now()), left_behind_);
     std::erase(leaving_, job);
     std::erase_if(running_, [&job](const auto& entry) { return entry.second.job == job; });
     if (!job->at_rest()) {
@@ -238,9 +238,9 @@ JobSet::Drained JobSet::drain(Deadline deadline) {
     running = running_;
   }
   for (const auto& [name, member] : running) {
-    const work::DrainReport report = member.job->drain(deadline);
-    close_books(member.job, report);
-    if (report.denied) {
+    const work::JobActivity end = member.job->drain(deadline);
+    close_books(member.job, end);
+    if (end.denial) {
       const MutexLock lock(mutex_);
       clean_ = false;  // what it was there for was left undone
     }
@@ -275,12 +275,10 @@ JobSet::Drained JobSet::account() const {
     undead = undead_;
   }
   for (const JobPointer& job : open) {
-    const work::JobActivity activity = job->activity();
-    work::LedgerSnapshot ledger = activity.ledger;
-    ledger.stranded += ledger.in_flight();
-    drained.jobs[job->config().name] += ledger;
-    drained.clean = drained.clean && ledger.stranded == 0 && activity.running.empty() && activity.lingering == 0 &&
-                    !activity.denial;
+    work::JobActivity activity = job->activity();
+    activity.ledger.close();
+    drained.jobs[job->config().name] += activity.ledger;
+    drained.clean = drained.clean && activity.clean() && !activity.denial;
     add_of_job(job->config().name, work::left_behind(activity, clock_.steady_now()), drained.left_behind);
   }
   for (const JobPointer& job : undead) {

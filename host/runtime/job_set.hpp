@@ -155,7 +155,7 @@ class JobSet : boost::noncopyable {
   void finish_retirement(Member member, Member next, Deadline deadline);
   /// Starts the successor, or the predecessor's like when that fails.
   void hand_over(const JobPlan& predecessor, const Member& successor);
-  void close_books(const JobPointer& job, const work::DrainReport& report);
+  void close_books(const JobPointer& job, const work::JobActivity& end);
   /// A job that has drained may still be in the destructor of its handler.
   bool any_retires() const SLUICE_REQUIRES(mutex_) {
     return !std::all_of(retirements_.begin(), retirements_.end(), [](const auto& thread) { return thread.ended(); });

@@ -126,6 +126,10 @@ struct JobActivity {
   bool quiescent = false;       ///< nothing is held, and the last claim, begun after the last wake, found nothing due
   bool held_by_budget = false;  ///< it waits for what one of its queues may cost
 
+  /// Handlers that have not returned: their threads are busy.
+  std::size_t handlers_running() const { return running.size() + lingering; }
+  /// Of a job that has drained: nothing was left behind, but for what the store refused.
+  bool clean() const { return ledger.stranded == 0 && handlers_running() == 0 && abandoned.empty() && !claiming; }
   /// Handlers that do not return. Their messages are settled, and other workers have taken their place.
   std::vector<RunningHandler> stuck() const {
     std::vector<RunningHandler> some;

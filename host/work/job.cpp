@@ -246,7 +246,7 @@ void Job::begin_drain(Deadline deadline) {
       [&](JobFlow& flow, SteadyTime now, StepEffects& effects) { flow.drain().begin(now, deadline.time(), effects); });
 }
 
-DrainReport Job::drain(Deadline deadline) {
+JobActivity Job::drain(Deadline deadline) {
   begin_drain(deadline);
   std::uint64_t seen = 0;
   while (const auto next = parts_->shared.run(
@@ -261,14 +261,9 @@ DrainReport Job::drain(Deadline deadline) {
   for (runtime::ServiceThread* caller : parts_->callers()) {
     caller->stop_until(until);
   }
-  const JobActivity left = activity();
+  JobActivity left = activity();
   parts_->shared.metrics().workers(0, left.stuck().size());
-  return {left.ledger,
-          static_cast<std::uint32_t>(left.running.size()) + left.lingering,
-          static_cast<std::uint32_t>(left.abandoned.size()),
-          left.claiming,
-          left.denial.has_value(),
-          left_behind(left, parts_->shared.clock().steady_now())};
+  return left;
 }
 
 void Job::hard_stop() {

@@ -47,19 +47,6 @@ struct JobSeams {
   std::vector<cost::UnitBudget*> budgets{};  ///< of its queues, for those that have one
 };
 
-/// How a job ended. A value.
-struct DrainReport {
-  LedgerSnapshot ledger;
-  std::uint32_t handlers_running = 0;  ///< handlers that had not returned: their threads are still busy
-  std::uint32_t abandoned = 0;         ///< handlers that were given up while they ran, the killed ones among them
-  bool claim_under_way = false;  ///< the store had not answered a claim: what it grants nobody works on until it lapses
-  bool denied = false;           ///< the store refused the job its work to the end
-  std::vector<std::string> left_behind{};  ///< what makes it not clean, a line for each thing
-
-  /// Nothing was left behind.
-  bool clean() const { return ledger.stranded == 0 && handlers_running == 0 && abandoned == 0 && !claim_under_way; }
-};
-
 /// One job: claims messages, runs the handler over them and settles what came out, on `concurrency` worker threads and
 /// one each for claiming, settling and extending leases. Thread-safe. The usual end is `drain`, which returns by its
 /// deadline. What has not returned by then still has its thread: a job that is not `at_rest` waits in its destructor.
@@ -82,8 +69,9 @@ class Job final : public runtime::Service {
   /// is released, running handlers get their stop token. A second call can only bring the deadline forward.
   void begin_drain(Deadline deadline);
   /// As begin_drain, then waits for the end: by the deadline at the latest every handler has returned or its message
-  /// was released, settlements are written, and the threads (but those of handlers that do not return) have ended.
-  DrainReport drain(Deadline deadline);
+  /// was released, settlements are written, and the threads (but those of handlers that do not return) have ended. Says
+  /// how it ended.
+  JobActivity drain(Deadline deadline);
   /// Ends without waiting for handlers: one short try to release what is held. A `drain` returns soon after it.
   void hard_stop();
 

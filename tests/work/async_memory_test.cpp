@@ -107,7 +107,7 @@ TEST(AsyncMemory, AMessageAtWorkTakesLessThanOneAndAHalfKibibytes) {
   for (const sluice_token token : begun.tokens) {
     ASSERT_EQ(begun.host->complete(begun.host, token, &done), SLUICE_ACCEPTED);
   }
-  const DrainReport report = job.drain(Deadline::after(clock, 20s));
+  const JobActivity report = job.drain(Deadline::after(clock, 20s));
   EXPECT_TRUE(report.clean());
   EXPECT_EQ(report.ledger.done, kMessages);
 }

@@ -189,7 +189,7 @@ TEST(JobCheckpoint, WhatADrainGivesUpGoesBackUnderTheLatestReceipt) {
   rig.send({"a"});
   rig.job->start();
   ASSERT_TRUE(stopped.await_arrivals(1));
-  const DrainReport report = rig.job->drain(rig.in(300ms));
+  const JobActivity report = rig.job->drain(rig.in(300ms));
   EXPECT_EQ(report.ledger.released, 1U);
   const auto stored = rig.desk.get("orders", "a", Deadline::never());
   ASSERT_TRUE(stored);

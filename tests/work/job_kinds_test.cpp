@@ -177,9 +177,9 @@ TEST_F(JobKinds, AnInstanceIsNotDestroyedBeforeItsLastMessageIsCompleted) {
   }
   EXPECT_EQ(complete(tokens[1]), SLUICE_ACCEPTED);
   rig.job->hard_stop();
-  const DrainReport report = rig.job->drain(rig.in(1h));
+  const JobActivity report = rig.job->drain(rig.in(1h));
   EXPECT_EQ(report.ledger.stranded, 0U);
-  EXPECT_EQ(report.handlers_running, 1U);
+  EXPECT_EQ(report.handlers_running(), 1U);
   EXPECT_FALSE(rig.job->at_rest());
   {
     const MutexLock lock(books_.mutex);

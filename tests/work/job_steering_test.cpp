@@ -116,7 +116,7 @@ TEST(JobSteering, APauseWhileDrainingIsHarmless) {
   rig.job->begin_drain(rig.in(10s));
   rig.job->steer({.paused = true, .workers = 64});
   gate.open();
-  const DrainReport report = rig.job->drain(rig.in(10s));
+  const JobActivity report = rig.job->drain(rig.in(10s));
   EXPECT_TRUE(report.clean());
   EXPECT_EQ(report.ledger.done, 1U);
 }

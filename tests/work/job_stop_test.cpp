@@ -22,7 +22,7 @@ TEST(JobDrain, UnderLoadNothingIsForgottenAndNoAttemptIsBurnt) {
   rig.send_many(kMessages);
   rig.job->start();
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done > 500; }));
-  const DrainReport report = rig.job->drain(rig.in(20s));
+  const JobActivity report = rig.job->drain(rig.in(20s));
   EXPECT_TRUE(report.clean());
   EXPECT_EQ(report.ledger.claimed, report.ledger.done + report.ledger.released);
   const queue::QueueStats stats = rig.stats();
@@ -48,7 +48,7 @@ TEST(JobDrain, WhatAClaimUnderWayBringsIsReleasedAtOnce) {
   ASSERT_TRUE(gate.await_arrivals(1));
   rig.job->begin_drain(rig.in(20s));
   gate.open();
-  const DrainReport report = rig.job->drain(rig.in(20s));
+  const JobActivity report = rig.job->drain(rig.in(20s));
   EXPECT_TRUE(report.clean());
   // As many as workers were there when it claimed.
   EXPECT_GE(report.ledger.claimed, 1U);
@@ -69,8 +69,8 @@ TEST(JobDrain, DoesNotWaitForAClaimBeyondItsDeadline) {
   });
   rig.job->start();
   ASSERT_TRUE(gate.await_arrivals(1));
-  const DrainReport report = rig.job->drain(rig.in(50ms));
-  EXPECT_TRUE(report.claim_under_way);
+  const JobActivity report = rig.job->drain(rig.in(50ms));
+  EXPECT_TRUE(report.claiming);
   EXPECT_FALSE(report.clean());
   gate.open();
 }
@@ -89,7 +89,7 @@ TEST(JobDrain, RunningHandlersGetTheirStopTokenAndTimeToFinish) {
   rig.job->start();
   ASSERT_TRUE(gate.await_arrivals(4));
   gate.open();
-  const DrainReport report = rig.job->drain(rig.in(20s));
+  const JobActivity report = rig.job->drain(rig.in(20s));
   EXPECT_TRUE(report.clean());
   EXPECT_EQ(report.ledger.done, 4U);
   EXPECT_EQ(told, 4);
@@ -104,7 +104,7 @@ TEST(JobDrain, KeepsExtendingLeasesMeanwhile) {
   rig.job->begin_drain(rig.in(30s));
   ASSERT_TRUE(rig.await_that([&] { return rig.sim.count(StoreCall::extend) >= 3; }));
   gate.open();
-  const DrainReport report = rig.job->drain(rig.in(30s));
+  const JobActivity report = rig.job->drain(rig.in(30s));
   EXPECT_EQ(report.ledger.done, 1U);
   EXPECT_TRUE(report.clean());
 }
@@ -116,10 +116,10 @@ TEST(JobDrain, ReleasesWhatIsStillRunningAtTheEndWithinTheBound) {
   rig.job->start();
   ASSERT_TRUE(gate.await_arrivals(4));
   // A fifth of it is for the releases, which a busy machine needs too.
-  const DrainReport report = rig.job->drain(rig.in(4s));
+  const JobActivity report = rig.job->drain(rig.in(4s));
   EXPECT_EQ(report.ledger.released, 4U);
   EXPECT_EQ(report.ledger.stranded, 0U);
-  EXPECT_EQ(report.handlers_running, 4U);
+  EXPECT_EQ(report.handlers_running(), 4U);
   EXPECT_FALSE(report.clean());
   EXPECT_EQ(rig.stats().ready, 4U);
   gate.open();
@@ -135,7 +135,7 @@ TEST(JobDrain, FlushesSettlementsThatFailedBefore) {
   rig.send({"A-1"});
   rig.job->start();
   ASSERT_TRUE(rig.await_that([&] { return rig.metrics.count("settle_failed") >= 1; }));
-  const DrainReport report = rig.job->drain(rig.in(20s));
+  const JobActivity report = rig.job->drain(rig.in(20s));
   EXPECT_TRUE(report.clean());
   EXPECT_EQ(report.ledger.done, 1U);
 }
@@ -146,10 +146,10 @@ TEST(JobDrain, ASecondOneEndsWithTheFirst) {
   rig.send({"A-1"});
   rig.job->start();
   ASSERT_TRUE(gate.await_arrivals(1));
-  DrainReport other;
+  JobActivity other;
   std::jthread second([&] { other = rig.job->drain(rig.in(20s)); });
   gate.open();
-  const DrainReport report = rig.job->drain(rig.in(20s));
+  const JobActivity report = rig.job->drain(rig.in(20s));
   second.join();
   EXPECT_EQ(report.ledger, other.ledger);
   EXPECT_TRUE(report.clean());
@@ -170,9 +170,9 @@ TEST(JobHardStop, DoesNotWaitForHandlers) {
   ASSERT_TRUE(gate.await_arrivals(3));
   rig.job->begin_drain(rig.in(1h));
   rig.job->hard_stop();
-  const DrainReport report = rig.job->drain(rig.in(1h));
+  const JobActivity report = rig.job->drain(rig.in(1h));
   EXPECT_EQ(report.ledger.released, 3U);
-  EXPECT_EQ(report.handlers_running, 3U);
+  EXPECT_EQ(report.handlers_running(), 3U);
   gate.open();
 }
 
@@ -183,12 +183,12 @@ TEST(JobHardStop, HasAbandonedWhatItGaveUpHoweverSoonItReturns) {
   rig.job->start();
   ASSERT_TRUE(gate.await_arrivals(1));
   rig.job->hard_stop();
-  DrainReport report = rig.job->drain(rig.in(1h));
+  JobActivity report = rig.job->drain(rig.in(1h));
   EXPECT_FALSE(report.clean());
   gate.open();
   ASSERT_TRUE(rig.await_that([&] { return rig.job->activity().running.size() == 0; }));
   report = rig.job->drain(rig.in(1h));
-  EXPECT_EQ(report.handlers_running, 0U);
+  EXPECT_EQ(report.handlers_running(), 0U);
   EXPECT_FALSE(report.clean()) << "its message was released while it ran";
 }
 
@@ -198,11 +198,11 @@ TEST(JobHardStop, EndsADrainUnderWay) {
   rig.send({"A-1"});
   rig.job->start();
   ASSERT_TRUE(gate.await_arrivals(1));
-  DrainReport report;
+  JobActivity report;
   std::jthread drain([&] { report = rig.job->drain(rig.in(1h)); });
   rig.job->hard_stop();
   drain.join();
-  EXPECT_EQ(report.handlers_running, 1U);
+  EXPECT_EQ(report.handlers_running(), 1U);
   gate.open();
 }
 
@@ -214,7 +214,7 @@ TEST(JobHardStop, TriesOnceAndStrandsWhatTheStoreDoesNotTake) {
   ASSERT_TRUE(gate.await_arrivals(2));
   rig.sim.fail_next(StoreCall::settle, 1000, Error(ErrorCode::unavailable, "down"));
   rig.job->hard_stop();
-  const DrainReport report = rig.job->drain(rig.in(1h));
+  const JobActivity report = rig.job->drain(rig.in(1h));
   EXPECT_EQ(report.ledger.stranded, 2U);
   EXPECT_EQ(rig.sim.count(StoreCall::settle), 1U);
   EXPECT_FALSE(report.clean());
@@ -327,7 +327,7 @@ TEST_P(HangingCall, HoldsUpNoDrainAndNoHardStop) {
       rig.job->begin_drain(rig.in(1h));
       rig.job->hard_stop();
     }
-    const DrainReport report = rig.job->drain(rig.in(hard ? Duration(1h) : Duration(200ms)));
+    const JobActivity report = rig.job->drain(rig.in(hard ? Duration(1h) : Duration(200ms)));
     const Duration bound = hard ? Duration(kHardStopTime) : Duration(200ms);
     EXPECT_LT(rig.clock.steady_now() - begun, bound + 1s);
     EXPECT_FALSE(report.clean() && rig.job->at_rest());

@@ -48,9 +48,9 @@ TEST(JobStuck, IsReportedByNameAndItsMessageIsSettled) {
   EXPECT_EQ(stored->marks, queue::core::kSuspect) << "its next run hurts nobody but itself";
   EXPECT_EQ(rig.stats().in_flight, 0U);
   rig.job->hard_stop();
-  const DrainReport report = rig.job->drain(rig.in(1h));
+  const JobActivity report = rig.job->drain(rig.in(1h));
   EXPECT_EQ(report.ledger.stranded, 0U);
-  EXPECT_EQ(report.handlers_running, 1U);
+  EXPECT_EQ(report.handlers_running(), 1U);
   EXPECT_FALSE(rig.job->at_rest());
   gate.open();
   ASSERT_TRUE(rig.await_that([&] { return rig.job->at_rest(); }));

@@ -32,7 +32,7 @@ TEST(Job, WorksOffWhatIsThereAndWhatComes) {
   rig.send({"late"});
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 3001; }));
   EXPECT_EQ(rig.stats().total(), 0U);
-  const DrainReport report = rig.job->drain(rig.in(5s));
+  const JobActivity report = rig.job->drain(rig.in(5s));
   EXPECT_TRUE(report.clean());
   EXPECT_EQ(report.ledger.claimed, 3001U);
   EXPECT_EQ(rig.metrics.count("claimed"), 3001U);
@@ -259,7 +259,7 @@ TEST(Job, ASettlementThatTheStoreRefusesHoldsUpNoOther) {
   rig.job->start();
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 1; }));
   EXPECT_EQ(rig.job->ledger().lost, 0U);
-  const DrainReport report = rig.job->drain(rig.in(1s));
+  const JobActivity report = rig.job->drain(rig.in(1s));
   EXPECT_EQ(report.ledger.stranded, 1U);
   EXPECT_FALSE(report.clean());
 }
@@ -294,7 +294,7 @@ TEST(Job, AReceiptThatIsNoLongerOursIsLostAndTheHandlerHearsOfIt) {
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.lost == 1; }));
   ASSERT_TRUE(rig.await_that([&] { return rig.job->activity().running.size() == 0; }));
   EXPECT_TRUE(told);
-  const DrainReport report = rig.job->drain(rig.in(5s));
+  const JobActivity report = rig.job->drain(rig.in(5s));
   EXPECT_EQ(report.ledger.done, 0U);
   EXPECT_EQ(report.ledger.lost, 1U);
   EXPECT_EQ(rig.stats().in_flight, 1U) << "its new owner's claim stands";
