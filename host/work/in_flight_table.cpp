@@ -315,28 +315,11 @@ void InFlightTable::tidy(Task& task) {
 }
 
 void FinishedWork::keep(Task& task) {
-  if (!is_final(task.disposition)) {
+  task.finished_here = is_final(task.disposition);
+  if (task.message.body.size() > kKeptBody) {
     task.fingerprint = fingerprint_of(task.message);
     task.message.body = {};
-    return;
   }
-  task.finished_here = true;
-  kept_bytes_ += task.message.body.size();
-  if (kept_bytes_ > kKeptBytes) {
-    not_written(task);
-  }
-}
-
-void FinishedWork::leave(Task& task, bool lost) {
-  if (!task.finished_here) {
-    return;
-  }
-  if (!lost) {
-    kept_bytes_ -= task.message.body.size();
-    return;
-  }
-  not_written(task);
-  remember(task, std::move(task.disposition));
 }
 
 void FinishedWork::remember(const Task& task, Disposition&& disposition) {
@@ -370,22 +353,6 @@ std::optional<FinishedWork::Remembered> FinishedWork::recognise(const queue::Mes
   order_.erase(std::find(order_.begin(), order_.end(), message.id));
   remembered_.erase(found);
   return known;
-}
-
-void FinishedWork::changed(Task& task) {
-  if (!task.finished_here || is_final(task.disposition)) {
-    return;
-  }
-  not_written(task);
-  task.finished_here = false;
-}
-
-void FinishedWork::not_written(Task& task) {
-  if (task.finished_here && task.fingerprint == 0) {
-    task.fingerprint = fingerprint_of(task.message);
-    kept_bytes_ -= task.message.body.size();
-    task.message.body = {};
-  }
 }
 
 }  // namespace sluice::work

@@ -417,22 +417,16 @@ class InFlightTable : boost::noncopyable {
 
 /// The most messages whose end is remembered although it could not be written.
 inline constexpr std::size_t kMaxRemembered = 4096;
-/// Bodies of finished messages that are kept until their end is written, in bytes; beyond it only a fingerprint is.
-inline constexpr std::size_t kKeptBytes = 16U << 20U;
+/// Of a finished message with a longer body only a fingerprint is kept until its end is written.
+inline constexpr std::size_t kKeptBody = 4096;
 
 /// What handlers have finished here for good, until it is written. What another holder took away meanwhile is
 /// remembered, so that it is not run a second time when it comes back to this host as it was. Not thread-safe.
 class FinishedWork {
  public:
-  /// Its handler has come to an end.
-  void keep(Task& task);
-  /// What becomes of it is something else now.
-  void changed(Task& task);
-  /// It could not be written; its body is not needed any more.
-  void not_written(Task& task);
-  /// It is written, or its receipt is no longer ours. `lost`: it may come back.
-  void leave(Task& task, bool lost);
-  /// A handler has come to an end when its message was no longer its own.
+  /// Its handler has come to an end, and has its disposition.
+  static void keep(Task& task);
+  /// Its message is no longer ours, now or already when its handler came to an end. It may come back.
   void remember(const Task& task, Disposition&& disposition);
   struct Remembered {
     WallTime sent_at{};
@@ -444,7 +438,6 @@ class FinishedWork {
   std::optional<Remembered> recognise(const queue::Message& message);
 
  private:
-  std::size_t kept_bytes_ = 0;
   std::unordered_map<std::string, Remembered> remembered_;
   std::deque<std::string> order_;  ///< of remembering, oldest first
 };

@@ -252,7 +252,6 @@ void Settler::failed(Task& task, const Error& error, StepEffects& effects) {
   in_flight_.go_on(task, effects);
   // While it was in a call nobody looked at its lease.
   effects.keeper = true;
-  finished_.not_written(task);
   if (concerns_one_message(error) && task.tries >= kMaxRefusals) {
     effects.about(observe::LogLevel::error, "the store refuses to settle; the message comes back when its lease ends",
                   task.message, error.message());
@@ -285,7 +284,7 @@ void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime 
   if (task.watched) {
     task.watched->outcome = plugin::Outcome{instead, {}, result.error.message()};
   }
-  finished_.changed(task);
+  FinishedWork::keep(task);
   const Ending ending = task.disposition.ending;
   // What waits is warned of by whoever lets it wait.
   effects.about(result.wait ? observe::LogLevel::debug : observe::LogLevel::warn,

@@ -106,7 +106,7 @@ class Settler {
   /// The same of a task whose handler has come to an end.
   void add_finished(Task& task, Disposition&& disposition, SteadyTime now) {
     add(task, std::move(disposition), now);
-    finished_.keep(task);
+    FinishedWork::keep(task);
   }
   /// A handler has come to an end whose message was settled or lost meanwhile.
   void remember(const Task& task, Disposition&& disposition) { finished_.remember(task, std::move(disposition)); }
@@ -198,7 +198,9 @@ class Settler {
       // Nothing is left to find out by whether it works again.
       one = {};
     }
-    finished_.leave(task, lost);
+    if (lost && task.finished_here) {
+      finished_.remember(task, std::move(task.disposition));
+    }
   }
   void failed(Task& task, const Error& error, StepEffects& effects);
   // Nothing has been tried of it.
@@ -207,7 +209,6 @@ class Settler {
     --task.tries;
     in_flight_.go_on(task, effects);
     effects.keeper = true;
-    finished_.not_written(task);
     wait ? queue_.add_again(task, now + *wait) : queue_.add(task, now);
   }
   void refused(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& effects);

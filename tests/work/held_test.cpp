@@ -115,11 +115,11 @@ TEST(FinishedWork, KnowsAMessageThatComesBackAsItWas) {
     Task task;
     task.message = message;
     task.dispose({queue::CompletionAction::remove, {}, {}, Ending::done, false}, kGranted);
-    finished.keep(task);
-    finished.leave(task, true);
+    FinishedWork::keep(task);
+    finished.remember(task, std::move(task.disposition));
   };
   queue::Message message = delivery("a").message;
-  message.body = "first";
+  message.body = std::string(kKeptBody + 1, 'f');
   finish(message);
   queue::Message again = message;
   again.attempt = 2;
@@ -134,6 +134,9 @@ TEST(FinishedWork, KnowsAMessageThatComesBackAsItWas) {
   again = message;
   again.sent_at += 1s;
   EXPECT_FALSE(finished.recognise(again)) << "sent afresh";
+  message.body = "short";
+  finish(message);
+  EXPECT_TRUE(finished.recognise(message));
 }
 
 TEST(FinishedWork, RemembersOnlyTheLatestAndOnlyWhatIsFinal) {
@@ -142,8 +145,7 @@ TEST(FinishedWork, RemembersOnlyTheLatestAndOnlyWhatIsFinal) {
     Task task;
     task.message = delivery(id).message;
     task.dispose({queue::CompletionAction::remove, {}, {}, ending, false}, kGranted);
-    finished.keep(task);
-    finished.leave(task, true);
+    finished.remember(task, std::move(task.disposition));
   };
   finish("retried", Ending::retried);
   EXPECT_FALSE(finished.recognise(delivery("retried").message));

@@ -241,8 +241,8 @@ TEST_F(JobTracingTest, AMessageThatComesBackIsKnownWhateverPlaceInItsTraceItHas)
   FinishedWork finished;
   Task task = task_of(twice[0]);
   task.dispose({queue::CompletionAction::remove, {}, {}, Ending::done, false}, clock.steady_now());
-  finished.keep(task);
-  finished.leave(task, true);
+  FinishedWork::keep(task);
+  finished.remember(task, std::move(task.disposition));
   EXPECT_TRUE(finished.recognise(twice[1].message)) << "so that it is not run again";
 }
 
