@@ -247,7 +247,6 @@ class FailureRun {
   /// One more, with what the log is told when it is time for that.
   void failed(const Error& error, std::string_view text, SteadyTime now, StepEffects& effects) {
     trouble_ = error;
-    denial_ = error.code() == ErrorCode::denied ? std::optional(error) : std::nullopt;
     since_ = count_ == 0 ? now : since_;
     if (count_++ == 0 || now - logged_at_ >= kLogEvery) {
       logged_at_ = now;
@@ -256,7 +255,6 @@ class FailureRun {
   }
   /// A call went well; true when that ended a run, which the log is told.
   bool succeeded(std::string_view text, StepEffects& effects) {
-    denial_.reset();
     trouble_.reset();
     const bool ended = std::exchange(count_, 0) > 0;
     if (ended) {
@@ -267,13 +265,14 @@ class FailureRun {
 
   static constexpr Duration kPatience = std::chrono::seconds(10);
 
-  bool going_on() const { return count_ > 0; }
   /// Why the last call has failed.
   const std::optional<Error>& trouble() const { return trouble_; }
   /// More than one try has failed, and none has succeeded for kPatience: who waits for work here should know.
   bool lasts(SteadyTime now) const { return count_ > 1 && now - since_ >= kPatience; }
   /// Why the last calls have failed, where the role may not make them: no waiting mends that.
-  std::optional<Error> denial() const { return count_ >= kSureAfter ? denial_ : std::nullopt; }
+  std::optional<Error> denial() const {
+    return count_ >= kSureAfter && trouble_->code() == ErrorCode::denied ? trouble_ : std::nullopt;
+  }
 
  private:
   static constexpr std::uint64_t kSureAfter = 3;  // a token may be renewed just then
@@ -282,7 +281,6 @@ class FailureRun {
   std::uint64_t count_ = 0;
   SteadyTime since_{};
   SteadyTime logged_at_{};
-  std::optional<Error> denial_;
   std::optional<Error> trouble_;
 };
 

@@ -294,23 +294,24 @@ std::size_t Workforce::free_places() const {
   return free;
 }
 
-Workforce::Wanted Workforce::want(std::size_t waiting_suspects, SteadyTime now) {
+SteadyTime Workforce::hire(std::size_t waiting_suspects, SteadyTime now, StepEffects& effects) {
   Crew& workers = crew(SeatKind::worker);
   Crew& quarantine = crew(SeatKind::quarantine);
   const std::size_t ready = quarantine.free + quarantine.in_making;
-  Wanted wanted;
-  wanted.workers = seats_wanted() - std::min<std::size_t>(seats_wanted(), workers.size());
-  wanted.quarantine = std::min(waiting_suspects - std::min(waiting_suspects, ready),
-                               most_quarantined() - std::min(most_quarantined(), quarantine.size()));
-  if (wanted.workers + wanted.quarantine == 0 || loss_limit_reached()) {
-    return {};
+  const std::size_t missing = seats_wanted() - std::min<std::size_t>(seats_wanted(), workers.size());
+  const std::size_t suspects = std::min(waiting_suspects - std::min(waiting_suspects, ready),
+                                        most_quarantined() - std::min(most_quarantined(), quarantine.size()));
+  if (missing + suspects == 0 || loss_limit_reached()) {
+    return SteadyTime::max();
   }
   if (now < make_after_) {
-    return {0, 0, make_after_};
+    return make_after_;
   }
-  workers.in_making += wanted.workers;
-  quarantine.in_making += wanted.quarantine;
-  return wanted;
+  workers.in_making += missing;
+  quarantine.in_making += suspects;
+  effects.hire_workers += missing;
+  effects.hire_quarantine += suspects;
+  return SteadyTime::max();
 }
 
 Claimer::Room Dispatcher::room(SteadyTime now) const {

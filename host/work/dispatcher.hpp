@@ -479,13 +479,6 @@ class Workforce {
       return timeout <= Duration::zero() || begun == SteadyTime::max() ? SteadyTime::max() : begun + timeout;
     }
   };
-  /// Threads that are to be made now.
-  struct Wanted {
-    std::size_t workers = 0;
-    std::size_t quarantine = 0;
-    SteadyTime look_again = SteadyTime::max();
-  };
-
   /// The first ones are made without being asked for.
   explicit Workforce(const Settings& settings) : settings_(settings) {
     crew(SeatKind::worker).in_making = seats_wanted();
@@ -532,8 +525,8 @@ class Workforce {
     SLUICE_ASSERT(seats_[seat].state == State::busy);
     go(seats_[seat], State::lost);
   }
-  /// What is missing, with so many suspects waiting; it counts as being made from then on.
-  Wanted want(std::size_t waiting_suspects, SteadyTime now);
+  /// Has the threads made that are missing, with so many suspects waiting; says when to ask again.
+  SteadyTime hire(std::size_t waiting_suspects, SteadyTime now, StepEffects& effects);
 
   const std::vector<Seat>& seats() const { return seats_; }
   /// When a handler counts as stuck that times out at this time; SteadyTime::max(): never.
@@ -681,6 +674,7 @@ class Dispatcher {
     }
   }
   void open() { open_ = true; }
+  bool is_open() const { return open_; }
 
   /// Forgets what waits no more: it was disposed of, or has ended.
   void drop_gone() {
@@ -689,14 +683,6 @@ class Dispatcher {
     std::erase_if(suspects_, gone);
     std::erase_if(held_back_, gone);
     std::erase_if(asking_, gone);
-  }
-  /// All that waits, in no order.
-  std::vector<Task*> waiting() const {
-    std::vector<Task*> all(queue_.begin(), queue_.end());
-    all.insert(all.end(), suspects_.begin(), suspects_.end());
-    all.insert(all.end(), held_back_.begin(), held_back_.end());
-    all.insert(all.end(), asking_.begin(), asking_.end());
-    return all;
   }
   std::size_t waiting_suspects() const { return suspects_.size(); }
 

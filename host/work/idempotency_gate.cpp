@@ -112,7 +112,7 @@ void IdempotencyGate::renew(Order& order, SteadyTime now) {
   }
   renew_at_ = SteadyTime::max();
   for (Task* task : in_flight_.tasks()) {
-    if (!task->open() || !is_marked(task->key.get())) {
+    if (!task->open() || !task->has_mark()) {
       continue;
     }
     KeyHold& hold = *task->key;
@@ -188,10 +188,7 @@ void IdempotencyGate::decide(Task& task, Answer& answer, std::int64_t fence, Ste
 void IdempotencyGate::let_in(Task& task, Answer& answer, std::int64_t fence, SteadyTime now) {
   task.key = std::make_unique<KeyHold>();
   if (!own_id_) {
-    *task.key = {.key = std::move(answer.found.key),
-                 .fence = fence,
-                 .marked = true,
-                 .renew_at = now + in_flight_.terms().visibility()};
+    *task.key = {.key = std::move(answer.found.key), .fence = fence, .renew_at = now + in_flight_.terms().visibility()};
     renew_at_ = std::min(renew_at_, task.key->renew_at);
   }
   dispatcher_.add(task);

@@ -114,13 +114,10 @@ struct KeyMark {
 
 /// What a message holds of its idempotency key, once it was let in: a record is due when it is done.
 struct KeyHold {
-  std::string key{};       ///< empty where it is the message's own id
+  std::string key{};       ///< empty where it is the message's own id, of which nothing is marked
   std::int64_t fence = 0;  ///< of the mark
-  bool marked = false;     ///< a mark is to be renewed, and released unless it becomes the record
   SteadyTime renew_at = SteadyTime::max();
 };
-/// `hold` may be null.
-inline bool is_marked(const KeyHold* hold) { return hold != nullptr && hold->marked; }
 
 /// One claimed message on its way through a job. Lives in the job's InFlightTable. Its stage changes only as the
 /// methods below say; anything else is a defect and ends the process. Thousands may be at work at once: what few have
@@ -162,6 +159,8 @@ class Task {
   bool runs_on() const { return runs_on_ && with_worker_; }
   /// What may have ended a host before, and may end this one, is written when nothing else can be lost by it.
   bool settles_alone() const { return suspect && disposition.commits_statements(); }
+  /// It has a mark of its key, which is to be renewed, and released unless it becomes the record.
+  bool has_mark() const { return key != nullptr && !key->key.empty(); }
   /// Its place may be used again.
   bool over() const { return !open() && !with_worker_ && !asked && receipt_state_ != ReceiptState::extending; }
 

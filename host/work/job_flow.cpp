@@ -277,13 +277,6 @@ SteadyTime WorkerSupervisor::next_look(std::uint32_t number) const {
   return seat.dealt > 1 ? std::min(stuck_at, seat.dealt_at + kLateHandful) : stuck_at;
 }
 
-SteadyTime WorkerSupervisor::hire(SteadyTime now, StepEffects& effects) {
-  const Workforce::Wanted wanted = workforce_.want(dispatcher_.waiting_suspects(), now);
-  effects.hire_workers += wanted.workers;
-  effects.hire_quarantine += wanted.quarantine;
-  return wanted.look_again;
-}
-
 namespace {
 
 RunningHandler running_of(const WorkerBatch::View& view, std::uint32_t worker) {
@@ -378,8 +371,10 @@ std::optional<SteadyTime> Drain::step(SteadyTime now, StepEffects& effects) {
 
 void Drain::release_waiting(SteadyTime now) {
   parts_.dispatcher.close();
-  for (Task* task : parts_.dispatcher.waiting()) {
-    parts_.settler.put_back(*task, now);
+  for (Task* task : parts_.in_flight.tasks()) {
+    if (task->stage() == TaskStage::queued) {
+      parts_.settler.put_back(*task, now);
+    }
   }
   parts_.dispatcher.drop_gone();
 }
@@ -560,16 +555,14 @@ JobActivity JobFlow::activity(SteadyTime now) const {
 
 void JobFlow::after_step(SteadyTime now, StepEffects& effects) {
   if (!drain_.begun()) {
-    if (shut_ != (blocked(now) || paused_)) {
-      shut_ = !shut_;
-      if (shut_) {
-        dispatcher_.close();
-      } else {
-        dispatcher_.open();
-        dispatcher_.call(effects);
-      }
+    const bool deals = !blocked(now) && !paused_;
+    if (dispatcher_.is_open() && !deals) {
+      dispatcher_.close();
+    } else if (!dispatcher_.is_open() && deals) {
+      dispatcher_.open();
+      dispatcher_.call(effects);
     }
-    call_keeper(supervisor_.hire(now, effects), effects);
+    call_keeper(workforce_.hire(dispatcher_.waiting_suspects(), now, effects), effects);
     if (claimer_.waits_for_room() && dispatcher_.room(now).messages > 0) {
       claimer_.room_made(effects);
     }

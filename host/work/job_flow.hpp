@@ -50,8 +50,7 @@ class Assessor {
 /// A worker that has not come back with its handful by then is deep in a long attempt: the rest is taken from it.
 inline constexpr Duration kLateHandful = std::chrono::milliseconds(20);
 
-/// Watches the workers: takes late handfuls back, gives up handlers that do not return, and has workers made in the
-/// place of those that are lost. Not thread-safe.
+/// Watches the workers: takes late handfuls back, and gives up handlers that do not return. Not thread-safe.
 class WorkerSupervisor {
  public:
   WorkerSupervisor(Workforce& workforce, Dispatcher& dispatcher, Assessor& assessor)
@@ -61,8 +60,6 @@ class WorkerSupervisor {
   SteadyTime inspect(SteadyTime now, StepEffects& effects);
   /// When to look at a worker that was given work just now.
   SteadyTime next_look(std::uint32_t number) const;
-  /// Has the threads made that are missing; says when to ask again.
-  SteadyTime hire(SteadyTime now, StepEffects& effects);
 
  private:
   /// Says when to look again.
@@ -323,7 +320,6 @@ class JobFlow {
   Alarm keeper_alarm_;
   std::vector<queue::Receipt> gone_while_claiming_;  ///< taken back while a claim was under way, which may bring them
   bool paused_ = false;
-  bool shut_ = false;  ///< nothing is dealt
 };
 
 /// A job's flow with its lock. Runs steps under it; wakes, counts, logs and has threads made after it.
