@@ -137,7 +137,6 @@ class Task {
   std::uint32_t run = 0;           ///< its place in that one's batch, while it is at work; guarded by the batch
   std::uint32_t tries = 0;         ///< settle calls that failed
   SteadyTime finished_at{};        ///< when it got its disposition
-  SteadyTime not_before{};         ///< of the next settle call
   bool finished_here = false;      ///< its disposition is what its handler came to
   bool not_run = false;            ///< this attempt was not made: the disposition is of one before
   std::uint64_t fingerprint = 0;   ///< of its content, once that is no longer kept

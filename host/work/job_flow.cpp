@@ -302,7 +302,7 @@ void Drain::begin(SteadyTime now, SteadyTime deadline, StepEffects& effects) {
     const Duration left = std::max(Duration::zero(), Duration(deadline_ - now));
     soft_deadline_ = std::min(soft_deadline_, deadline_ - std::min(left / 5, kMaxReserve));
   }
-  parts_.settler.hurry(now, deadline_);
+  parts_.settler.hurry(deadline_);
   if (phase_ == Phase::running) {
     phase_ = Phase::draining;
     stop_what_runs(now, effects);

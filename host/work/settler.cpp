@@ -1,26 +1,17 @@
 #include "host/work/settler.hpp"
 
-#include <map>
 #include <utility>
 
 namespace sluice::work {
 
 void SettleQueue::ripen(SteadyTime now) {
-  if (now < again_at_) {
-    return;
-  }
-  again_at_ = SteadyTime::max();
-  const auto still =
-      std::partition(again_.begin(), again_.end(), [&](const Task* task) { return task->not_before > now; });
+  const auto ripe = again_.upper_bound(now);
   // Those of before go first.
-  for (auto ripe = again_.end(); ripe != still; --ripe) {
-    Task* const task = *std::prev(ripe);
-    (task->settles_alone() ? alone_ : ready_).push_front(task);
+  for (auto next = ripe; next != again_.begin();) {
+    Task* const task = (--next)->second;
+    of(*task).push_front(task);
   }
-  again_.erase(still, again_.end());
-  for (const Task* task : again_) {
-    again_at_ = std::min(again_at_, task->not_before);
-  }
+  again_.erase(again_.begin(), ripe);
 }
 
 SteadyTime SettleQueue::due(SteadyTime now, bool busy) {
@@ -28,13 +19,14 @@ SteadyTime SettleQueue::due(SteadyTime now, bool busy) {
   if (!alone_.empty()) {
     return now;
   }
+  const SteadyTime again_at = again_.empty() ? SteadyTime::max() : again_.begin()->first;
   if (ready_.empty()) {
-    return again_at_;
+    return again_at;
   }
   if (!busy || ready_.size() >= kMaxSettleBatch / 2) {
     return now;
   }
-  return std::min(again_at_, ready_.front()->not_before + kSettleLinger);
+  return std::min(again_at, ready_.front()->finished_at + kSettleLinger);
 }
 
 std::vector<Task*> SettleQueue::take(SteadyTime now, std::size_t most) {
@@ -206,7 +198,7 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
       ++tally.written;
       if (in_flight_.go_on(task, effects)) {
         // It was this host's own newer claim that was quicker.
-        queue_.add(task, now);
+        queue_.add(task);
         effects.keeper = true;
       } else {
         finish(task, true, effects);
@@ -217,7 +209,7 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
     // Without effects there is nothing to leave out: the same would be refused at once, for ever.
     if (results[i].status == queue::SettleStatus::refused && task.disposition.effects != nullptr) {
       ++tally.written;
-      refused(task, results[i], now, effects);
+      refused(task, results[i], effects);
       continue;
     }
     if (results[i].left) {
@@ -264,7 +256,7 @@ void Settler::failed(Task& task, const Error& error, StepEffects& effects) {
   }
 }
 
-void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& effects) {
+void Settler::refused(Task& task, const queue::SettleResult& result, StepEffects& effects) {
   ++effects.counts.effects_refused;
   task.settling_failed(false);
   in_flight_.go_on(task, effects);
@@ -298,7 +290,7 @@ void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime 
     effects.lines.back().wait = task.disposition.delay;
   }
   if (!once_) {
-    queue_.add(task, now);
+    queue_.add(task);
   }
 }
 
@@ -421,7 +413,7 @@ void LeaseKeeper::answered(Task& task, queue::ExtendResult&& result, SteadyTime 
     in_flight_.renew(task, std::move(result.receipt), result.leased_until);
   }
   if (waits_for_it) {
-    settler_.write_again(task, now);
+    settler_.write_again(task);
   }
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+
 #include "host/cost/cost_book.hpp"
 #include "host/work/dispatcher.hpp"
 
@@ -14,16 +16,9 @@ inline constexpr Duration kSettleLinger = std::chrono::milliseconds(2);
 /// again when the source failed. One that settles alone takes turns with the others. Not thread-safe.
 class SettleQueue {
  public:
-  void add(Task& task, SteadyTime now) {
-    task.not_before = now;
-    push(task);
-  }
+  void add(Task& task) { of(task).push_back(&task); }
   /// Puts a task back that is not to be written before `at`.
-  void add_again(Task& task, SteadyTime at) {
-    task.not_before = at;
-    again_at_ = std::min(again_at_, at);
-    again_.push_back(&task);
-  }
+  void add_again(Task& task, SteadyTime at) { again_.emplace(at, &task); }
 
   /// When the next batch should be written: at most `now` when it should be at once, SteadyTime::max() when there is
   /// nothing. `busy`: more is about to be added, waiting a moment for it is worth it.
@@ -37,29 +32,23 @@ class SettleQueue {
   }
 
   /// Makes everything due at once, back-off or not.
-  void hurry(SteadyTime now) {
-    for (Task* task : again_) {
-      task->not_before = now;
-    }
-    again_at_ = again_.empty() ? SteadyTime::max() : now;
-  }
+  void hurry() { ripen(SteadyTime::max()); }
   /// Forgets a task.
   void remove(const Task& task) {
     std::erase(ready_, &task);
     std::erase(alone_, &task);
-    std::erase(again_, &task);
+    std::erase_if(again_, [&task](const auto& entry) { return entry.second == &task; });
   }
   std::size_t size() const { return ready_.size() + alone_.size() + again_.size(); }
 
  private:
   void ripen(SteadyTime now);
-  void push(Task& task) { (task.settles_alone() ? alone_ : ready_).push_back(&task); }
+  std::deque<Task*>& of(const Task& task) { return task.settles_alone() ? alone_ : ready_; }
 
   std::deque<Task*> ready_;
   std::deque<Task*> alone_;
-  bool others_taken_ = false;  ///< since one of those
-  std::vector<Task*> again_;
-  SteadyTime again_at_ = SteadyTime::max();  ///< the earliest in `again_`
+  bool others_taken_ = false;                 ///< since one of those
+  std::multimap<SteadyTime, Task*> again_{};  ///< by when they are due
 };
 
 /// The longest that a claim or a settle call may take.
@@ -99,7 +88,7 @@ class Settler {
   void add(Task& task, Disposition&& disposition, SteadyTime now) {
     task.dispose(std::move(disposition), now);
     ++channel(task).pending;
-    queue_.add(task, now);
+    queue_.add(task);
   }
   /// It goes back at once, for anybody: its handler has not begun.
   void put_back(Task& task, SteadyTime now) { add(task, work::put_back(), now); }
@@ -115,7 +104,7 @@ class Settler {
     return finished_.recognise(message);
   }
   /// The receipt that a parked task waited for has come, or will not.
-  void write_again(Task& task, SteadyTime now) { queue_.add(task, now); }
+  void write_again(Task& task) { queue_.add(task); }
   /// Ends a task as lost that is not in a settle call.
   void lose(Task& task, StepEffects& effects) {
     if (task.stage() == TaskStage::disposed) {
@@ -137,14 +126,14 @@ class Settler {
   }
 
   /// From now on nothing waits for company, and back-offs are over. Calls end by `deadline`.
-  void hurry(SteadyTime now, SteadyTime deadline) {
+  void hurry(SteadyTime deadline) {
     hurried_ = true;
     held_until_ = SteadyTime::min();
     call_by_ = std::min(call_by_, deadline);
     for (Channel& one : channels_) {
       one.open_at = SteadyTime::min();
     }
-    queue_.hurry(now);
+    queue_.hurry();
   }
   /// Each completion is tried once more and not again.
   void try_once() { once_ = true; }
@@ -209,9 +198,9 @@ class Settler {
     --task.tries;
     in_flight_.go_on(task, effects);
     effects.keeper = true;
-    wait ? queue_.add_again(task, now + *wait) : queue_.add(task, now);
+    wait ? queue_.add_again(task, now + *wait) : queue_.add(task);
   }
-  void refused(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& effects);
+  void refused(Task& task, const queue::SettleResult& result, StepEffects& effects);
   void judge(const Tallies& tallies, SteadyTime now);
   void try_again(Task& task, SteadyTime now);
 

@@ -255,7 +255,8 @@ TEST(SettleQueue, IsDueAtOnceWhenNothingElseComes) {
   SettleQueue queue;
   Task task;
   EXPECT_EQ(queue.due(kGranted, false), SteadyTime::max());
-  queue.add(task, kGranted);
+  task.finished_at = kGranted;
+  queue.add(task);
   EXPECT_LE(queue.due(kGranted, false), kGranted);
   EXPECT_EQ(queue.due(kGranted, true), kGranted + kSettleLinger);
   EXPECT_EQ(queue.take(kGranted), std::vector<Task*>{&task});
@@ -266,7 +267,7 @@ TEST(SettleQueue, AFullBatchDoesNotLinger) {
   SettleQueue queue;
   std::vector<Task> tasks(kMaxSettleBatch + 5);
   for (Task& task : tasks) {
-    queue.add(task, kGranted);
+    queue.add(task);
   }
   EXPECT_LE(queue.due(kGranted, true), kGranted);
   EXPECT_EQ(queue.take(kGranted).size(), kMaxSettleBatch);
@@ -278,7 +279,7 @@ TEST(SettleQueue, HurryMakesEverythingDue) {
   Task task;
   queue.add_again(task, kGranted + 5s);
   EXPECT_EQ(queue.due(kGranted, false), kGranted + 5s);
-  queue.hurry(kGranted);
+  queue.hurry();
   EXPECT_LE(queue.due(kGranted, false), kGranted);
   EXPECT_EQ(queue.take(kGranted).size(), 1U);
 }
@@ -288,7 +289,7 @@ TEST(SettleQueue, OldRetriesDoNotHoldUpFreshOnes) {
   Task old;
   Task fresh;
   queue.add_again(old, kGranted + 1s);
-  queue.add(fresh, kGranted);
+  queue.add(fresh);
   EXPECT_EQ(queue.take(kGranted), std::vector<Task*>{&fresh});
 }
 
