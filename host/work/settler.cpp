@@ -320,48 +320,36 @@ void Settler::try_again(Task& task, SteadyTime now) {
 }
 
 bool LeaseKeeper::wants_extension(Task& task, SteadyTime now) {
-  if (task.receipt_state() != ReceiptState::ours || now < task.lease.extend_at) {
+  const LeaseTerms& terms = in_flight_.terms();
+  const bool has_worker = task.stage() == TaskStage::dealt;
+  if (task.stage() == TaskStage::queued || (has_worker && batch_of(task).recall(task))) {
+    // It has waited for half its lease: others can start it sooner.
+    settler_.put_back(task, now);
+    if (has_worker) {
+      task.leave_worker();
+    }
     return false;
   }
-  switch (task.stage()) {
-    case TaskStage::queued:
-      // It has waited for half its lease: others can start it sooner.
-      settler_.put_back(task, now);
-      return false;
-    case TaskStage::dealt:
-      if (workforce_.seats()[task.seat].batch->recall(task)) {
-        settler_.put_back(task, now);
-        task.leave_worker();
-        return false;
-      }
-      if (in_flight_.terms().used_up(task.lease, now)) {
-        let_lapse(task, now);
-        return false;
-      }
-      if (!in_flight_.terms().usable(task.lease, now)) {
-        // Somebody else may have it any moment. Until he does it can still be extended, and settled.
-        workforce_.seats()[task.seat].batch->lose_lease(task);
-      }
-      return true;
-    case TaskStage::disposed:
-      if (in_flight_.terms().used_up(task.lease, now)) {
-        task.lease.extend_at = SteadyTime::max();
-        return false;
-      }
-      return now - task.finished_at < kSettlePatience;
-    case TaskStage::parked:
-    case TaskStage::settling:
-    case TaskStage::ended:
-      break;
+  if (terms.used_up(task.lease, now)) {
+    if (has_worker) {
+      let_lapse(task, now);
+    } else {
+      task.lease.extend_at = SteadyTime::max();
+    }
+    return false;
   }
-  return false;
+  if (has_worker && !terms.usable(task.lease, now)) {
+    // Somebody else may have it any moment. Until he does it can still be extended, and settled.
+    batch_of(task).lose_lease(task);
+  }
+  return true;
 }
 
 LeaseKeeper::Order LeaseKeeper::next(SteadyTime now) {
   Order order;
   order.deadline = now + in_flight_.terms().call_timeout();
   for (Task* task : in_flight_.tasks()) {
-    if (order.tasks.size() < kMaxExtendBatch && wants_extension(*task, now)) {
+    if (now >= next_look(*task) && order.tasks.size() < kMaxExtendBatch && wants_extension(*task, now)) {
       task->begin_extending();
       order.deadline = std::min(order.deadline, in_flight_.terms().call_by(task->lease, now));
       order.tasks.push_back(task);
@@ -453,11 +441,10 @@ void LeaseKeeper::lose(Task& task, StepEffects& effects) {
   effects.checkpoints = true;
   const bool queued = task.stage() == TaskStage::queued;
   if (task.with_worker()) {
-    WorkerBatch& batch = *workforce_.seats()[task.seat].batch;
-    if (batch.recall(task)) {
+    if (batch_of(task).recall(task)) {
       task.leave_worker();
     } else {
-      batch.lose_lease(task);
+      batch_of(task).lose_lease(task);
     }
   }
   settler_.lose(task, effects);
@@ -501,7 +488,7 @@ void LeaseKeeper::let_lapse(Task& task, SteadyTime now) {
   if (task.lease.ends_at != SteadyTime::max() && in_flight_.terms().usable(task.lease, now)) {
     task.lease.extend_at = in_flight_.terms().usable_until(task.lease);
   } else {
-    workforce_.seats()[task.seat].batch->lose_lease(task);
+    batch_of(task).lose_lease(task);
     task.lease.extend_at = SteadyTime::max();
   }
 }

@@ -273,7 +273,9 @@ class LeaseKeeper {
   bool under_way() const { return extending_ || lent_ > 0; }
 
  private:
+  /// Of one that is due.
   bool wants_extension(Task& task, SteadyTime now);
+  WorkerBatch& batch_of(const Task& task) const { return *workforce_.seats()[task.seat].batch; }
   // It has been held as long as anybody may. Its handler is told when the lease ends, and then others may have it.
   void let_lapse(Task& task, SteadyTime now);
   SteadyTime next_look(const Task& task) const {
