@@ -230,38 +230,6 @@ IdempotencyGate::Answers KeyCall::make(const IdempotencyGate::Order& order) {
   return answers;
 }
 
-queue::SettleResult TaskCheckpoints::checkpoint(std::string_view bytes, std::shared_ptr<const queue::Effects> effects) {
-  if (setting_.source == nullptr) {
-    return {queue::SettleStatus::refused, Error(ErrorCode::invalid, "nothing stores progress here")};
-  }
-  Task& task = *run_.task;
-  if (setting_.traced) {
-    effects = carrying(std::move(effects), task.message);
-  }
-  std::uint64_t seen = 0;
-  SharedFlow& flow = setting_.flow;
-  LeaseKeeper::Loan loan = flow.run(&JobFlow::Checkpoints::lend, task);
-  for (const SteadyTime patience = loan.deadline; loan.state == LeaseKeeper::Loan::State::busy;) {
-    if (flow.clock().steady_now() >= patience) {
-      return {queue::SettleStatus::failed,
-              Error(ErrorCode::unavailable, "an extension of the message's lease has no answer yet")};
-    }
-    flow.wait(SharedFlow::Caller::checkpoints, seen, {}, patience);
-    loan = flow.run(&JobFlow::Checkpoints::lend, task);
-  }
-  if (loan.state == LeaseKeeper::Loan::State::lost) {
-    return {queue::SettleStatus::lost, {}};
-  }
-  auto result =
-      setting_.source->checkpoint(loan.receipt, std::string(bytes), std::move(effects), Deadline::at(loan.deadline));
-  flow.run(&JobFlow::Checkpoints::repaid, task, result, bytes);
-  if (result.status == queue::SettleStatus::refused || result.status == queue::SettleStatus::failed) {
-    result.error =
-        Error(result.error.code(), "queue \"" + queue_of(setting_.queues, task.part) + "\": " + result.error.message());
-  }
-  return result;
-}
-
 Result<void> WorkerPool::start() {
   std::vector<WorkerInstance> first;
   {
@@ -360,12 +328,55 @@ void WorkerPool::work_off(Worker& worker) {
   }
 }
 
+/// Stores the progress of what runs in one place of a worker with its message, on the handler's thread and without the
+/// job's lock: no extension is under way meanwhile, as both make the receipt another one.
+class WorkerPool::Checkpoints final : public plugin::CheckpointStore {
+ public:
+  Checkpoints(const WorkerPool& pool, const WorkerBatch::Running& run) : pool_(pool), run_(run) {}
+
+  queue::SettleResult checkpoint(std::string_view bytes, std::shared_ptr<const queue::Effects> effects) override {
+    queue::Source* const source = pool_.settings_.source;
+    if (source == nullptr) {
+      return {queue::SettleStatus::refused, Error(ErrorCode::invalid, "nothing stores progress here")};
+    }
+    Task& task = *run_.task;
+    if (pool_.settings_.tracing != nullptr) {
+      effects = carrying(std::move(effects), task.message);
+    }
+    std::uint64_t seen = 0;
+    SharedFlow& flow = pool_.flow_;
+    LeaseKeeper::Loan loan = flow.run(&JobFlow::Checkpoints::lend, task);
+    for (const SteadyTime patience = loan.deadline; loan.state == LeaseKeeper::Loan::State::busy;) {
+      if (flow.clock().steady_now() >= patience) {
+        return {queue::SettleStatus::failed,
+                Error(ErrorCode::unavailable, "an extension of the message's lease has no answer yet")};
+      }
+      flow.wait(SharedFlow::Caller::checkpoints, seen, {}, patience);
+      loan = flow.run(&JobFlow::Checkpoints::lend, task);
+    }
+    if (loan.state == LeaseKeeper::Loan::State::lost) {
+      return {queue::SettleStatus::lost, {}};
+    }
+    auto result = source->checkpoint(loan.receipt, std::string(bytes), std::move(effects), Deadline::at(loan.deadline));
+    flow.run(&JobFlow::Checkpoints::repaid, task, result, bytes);
+    if (result.status == queue::SettleStatus::refused || result.status == queue::SettleStatus::failed) {
+      result.error = Error(result.error.code(),
+                           "queue \"" + queue_of(pool_.settings_.queues, task.part) + "\": " + result.error.message());
+    }
+    return result;
+  }
+
+ private:
+  const WorkerPool& pool_;
+  const WorkerBatch::Running& run_;
+};
+
 WorkerBatch::Running* WorkerPool::next(Worker& worker, SteadyTime now) {
   while (WorkerBatch::Running* const run = worker.batch.next(now)) {
     if (settings_.source == nullptr || settings_.source->holds(run->task->part)) {
       crash_ledger_.started(run->task->slot, run->task->message.id);
       if (run->checkpoints == nullptr) {
-        run->checkpoints = std::make_unique<TaskCheckpoints>(checkpoints_, *run);
+        run->checkpoints = std::make_unique<Checkpoints>(*this, *run);
       }
       run->attempt.set_checkpoints(run->checkpoints.get());
       return run;

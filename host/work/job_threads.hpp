@@ -198,26 +198,6 @@ struct KeyCall {
   IdempotencyGate::Answers make(const IdempotencyGate::Order& order);
 };
 
-/// Stores the progress of what runs in one place of a worker with its message, on the handler's thread and without the
-/// job's lock: no extension is under way meanwhile, as both make the receipt another one.
-class TaskCheckpoints final : public plugin::CheckpointStore {
- public:
-  struct Setting {
-    SharedFlow& flow;
-    queue::Source* source = nullptr;  ///< null: nothing can be stored
-    bool traced = false;              ///< messages carry their trace on
-    const std::vector<std::string>& queues;
-  };
-  /// All of it outlives this.
-  TaskCheckpoints(const Setting& setting, const WorkerBatch::Running& run) : setting_(setting), run_(run) {}
-
-  queue::SettleResult checkpoint(std::string_view bytes, std::shared_ptr<const queue::Effects> effects) override;
-
- private:
-  const Setting& setting_;
-  const WorkerBatch::Running& run_;
-};
-
 /// A worker for suspects ends when nothing has come to it for so long.
 inline constexpr Duration kQuarantineIdle = std::chrono::seconds(30);
 
@@ -302,6 +282,7 @@ class WorkerPool final : public runtime::Service {
     runtime::ServiceThread thread;
   };
   class BegunMessage;
+  class Checkpoints;
 
   void hire(SeatKind kind) {
     if (const auto made = make(kind, {}); !made) {
@@ -335,7 +316,6 @@ class WorkerPool final : public runtime::Service {
 
   SharedFlow& flow_;
   const Settings settings_;
-  const TaskCheckpoints::Setting checkpoints_{flow_, settings_.source, settings_.tracing != nullptr, settings_.queues};
   const MakeInstance make_instance_;
   isolation::JobLedger& crash_ledger_;
 
