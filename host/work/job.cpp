@@ -163,9 +163,9 @@ class Job::Parts {
   Result<void> equip() {
     SLUICE_TRY(first, instances.make_first());
     workers = std::make_unique<WorkerPool>(
-        shared,
+        shared, *source,
         WorkerPool::Settings{spec.config.queue_names(), spec.config.retry.max_attempts, spec.config.timeout,
-                             tracing.get(), style_of(spec), source.get()},
+                             tracing.get(), style_of(spec)},
         std::move(*first), [this](SeatKind kind) { return instances.make(kind); }, *crash_ledger);
     return {};
   }

@@ -335,10 +335,6 @@ class WorkerPool::Checkpoints final : public plugin::CheckpointStore {
   Checkpoints(const WorkerPool& pool, const WorkerBatch::Running& run) : pool_(pool), run_(run) {}
 
   queue::SettleResult checkpoint(std::string_view bytes, std::shared_ptr<const queue::Effects> effects) override {
-    queue::Source* const source = pool_.settings_.source;
-    if (source == nullptr) {
-      return {queue::SettleStatus::refused, Error(ErrorCode::invalid, "nothing stores progress here")};
-    }
     Task& task = *run_.task;
     if (pool_.settings_.tracing != nullptr) {
       effects = carrying(std::move(effects), task.message);
@@ -357,7 +353,8 @@ class WorkerPool::Checkpoints final : public plugin::CheckpointStore {
     if (loan.state == LeaseKeeper::Loan::State::lost) {
       return {queue::SettleStatus::lost, {}};
     }
-    auto result = source->checkpoint(loan.receipt, std::string(bytes), std::move(effects), Deadline::at(loan.deadline));
+    auto result =
+        pool_.source_.checkpoint(loan.receipt, std::string(bytes), std::move(effects), Deadline::at(loan.deadline));
     flow.run(&JobFlow::Checkpoints::repaid, task, result, bytes);
     if (result.status == queue::SettleStatus::refused || result.status == queue::SettleStatus::failed) {
       result.error = Error(result.error.code(),
@@ -373,7 +370,7 @@ class WorkerPool::Checkpoints final : public plugin::CheckpointStore {
 
 WorkerBatch::Running* WorkerPool::next(Worker& worker, SteadyTime now) {
   while (WorkerBatch::Running* const run = worker.batch.next(now)) {
-    if (settings_.source == nullptr || settings_.source->holds(run->task->part)) {
+    if (source_.holds(run->task->part)) {
       crash_ledger_.started(run->task->slot, run->task->message.id);
       if (run->checkpoints == nullptr) {
         run->checkpoints = std::make_unique<Checkpoints>(*this, *run);

@@ -220,17 +220,16 @@ class WorkerPool final : public runtime::Service {
     Duration timeout{};               ///< of an attempt; zero: none
     JobTracing* tracing = nullptr;    ///< null: nothing is traced; outlives the pool
     WorkStyle style{};
-    /// Asked before each start whether it holds the message still, and where progress is stored. Null: nobody is asked,
-    /// and nothing stored. Outlives the pool.
-    queue::Source* source = nullptr;
   };
   /// Makes what a thread that comes later works with; called on that thread.
   using MakeInstance = std::function<Result<WorkerInstance>(SeatKind kind)>;
 
   /// As many workers as `instances`; two share a handler only if it is concurrent.
-  WorkerPool(SharedFlow& flow, Settings settings, std::vector<WorkerInstance> instances, MakeInstance make_instance,
-             isolation::JobLedger& crash_ledger)
+  /// `source` is asked before each start whether it holds the message still, and stores progress.
+  WorkerPool(SharedFlow& flow, queue::Source& source, Settings settings, std::vector<WorkerInstance> instances,
+             MakeInstance make_instance, isolation::JobLedger& crash_ledger)
       : flow_(flow),
+        source_(source),
         settings_(std::move(settings)),
         make_instance_(std::move(make_instance)),
         crash_ledger_(crash_ledger),
@@ -315,6 +314,7 @@ class WorkerPool final : public runtime::Service {
   }
 
   SharedFlow& flow_;
+  queue::Source& source_;
   const Settings settings_;
   const MakeInstance make_instance_;
   isolation::JobLedger& crash_ledger_;

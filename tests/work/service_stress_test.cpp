@@ -18,13 +18,14 @@ struct Surroundings {
   Surroundings()
       : rig({.handle = {}, .create = {}}),
         instance(*plugin::HandlerInstance::create({}, rig.table(), rig.spec().config.name, {})),
-        flow(rig.spec().config, {.host = "worker-a"}, rig.random, nullptr, rig.clock.steady_now()),
+        flow(rig.spec().config, {.host = "worker-a"}, rig.random, none, rig.clock.steady_now()),
         shared("stress", flow, rig.clock, rig.log, rig.metrics) {
     rig.send_many(50);
   }
   JobRig rig;
   std::unique_ptr<queue::Source> source = rig.open_source();
   std::shared_ptr<plugin::HandlerInstance> instance;
+  isolation::JobLedger none;
   JobFlow flow;
   SharedFlow shared;
 };
@@ -98,11 +99,12 @@ INSTANTIATE_TEST_SUITE_P(
         Kind{"WorkerPool",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
                return std::make_unique<WorkerPool>(
-                   a.shared, WorkerPool::Settings{{"orders"}, 3, 1s}, std::vector<WorkerInstance>{{a.instance, false}},
+                   a.shared, *a.source, WorkerPool::Settings{{"orders"}, 3, 1s},
+                   std::vector<WorkerInstance>{{a.instance, false}},
                    [&a](SeatKind) {
                      return WorkerInstance{a.instance, false};
                    },
-                   nullptr);
+                   a.none);
              }},
         Kind{"Job",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
