@@ -114,10 +114,10 @@ SteadyTime RateLimiter::next(SteadyTime now) const {
                            std::chrono::microseconds(1));
 }
 
-Claimer::Claimer(const Settings& settings, Random& random, SteadyTime now)
+Claimer::Claimer(const config::JobConfig& job, Random& random, SteadyTime now)
     : random_(random),
-      limiter_(settings.rate_limit, settings.rate_is_shared, now),
-      empty_backoff_(kFirstPoll, std::max(kFirstPoll, settings.poll_interval)),
+      limiter_(job.rate_limit, !job.rate_per_host, now),
+      empty_backoff_(kFirstPoll, std::max(kFirstPoll, job.poll_interval)),
       due_backoff_(kFirstDue, kLastPause),
       failure_backoff_(kFirstRetry, kLastRetry),
       given_back_backoff_(kFirstPoll, kLastPause),

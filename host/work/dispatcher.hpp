@@ -129,12 +129,7 @@ class Claimer {
     bool empty() const { return count == 0; }
   };
 
-  struct Settings {
-    double rate_limit = 0;                             ///< messages a second; 0: none
-    bool rate_is_shared = false;                       ///< by all hosts of the job
-    Duration poll_interval = std::chrono::seconds(1);  ///< the longest pause between two looks at an empty queue
-  };
-  Claimer(const Settings& settings, Random& random, SteadyTime now);
+  Claimer(const config::JobConfig& job, Random& random, SteadyTime now);
 
   /// What to claim now. Each order of more than nothing is followed by `claimed` or `failed`.
   Order next(const Room& room, SteadyTime now);

@@ -415,8 +415,7 @@ JobFlow::JobFlow(const config::JobConfig& job, const Settings& settings, Random&
       file_workers_(job.concurrency),
       in_flight_(LeaseTerms(settings.leases), crash_ledger),
       workforce_({.workers = job.concurrency, .stuck_grace = settings.stuck_grace, .style = settings.style}),
-      claimer_({.rate_limit = job.rate_limit, .rate_is_shared = !job.rate_per_host, .poll_interval = job.poll_interval},
-               random, now),
+      claimer_(job, random, now),
       settler_(policy_, in_flight_, workforce_, sizer_, random, settings.budgets),
       dispatcher_(in_flight_, workforce_, sizer_),
       gate_(job, policy_, in_flight_, dispatcher_, settler_, random),
@@ -452,7 +451,6 @@ void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, StepEffects
   sizer_.received(bytes, deliveries.size());
   if (!deliveries.empty()) {
     dispatcher_.call(effects);
-    note_held(effects);
   }
   after_step(now, effects);
 }
@@ -572,7 +570,8 @@ void JobFlow::after_step(SteadyTime now, StepEffects& effects) {
   drain_.look(effects);
 }
 
-void SharedFlow::count_calls(const StepEffects& effects) {
+void SharedFlow::end(StepEffects& effects) {
+  effects.counts.held = flow_.in_flight().size();
   for (std::size_t i = 0; i < kCalls.size(); ++i) {
     waiting_[i].calls += effects.*kCalls[i] ? 1 : 0;
   }

@@ -235,7 +235,6 @@ class JobFlow {
         dispatcher_.call(effects);
       }
     }
-    note_held(effects);
     after_step(now, effects);
   }
 
@@ -302,7 +301,6 @@ class JobFlow {
   bool blocked(SteadyTime now) const { return settler_.blocked(now) && SLUICE_GUARD(blocked_job_claims_nothing); }
   void call_keeper(SteadyTime at, StepEffects& effects) { effects.keeper = keeper_alarm_.set(at) || effects.keeper; }
   void after_step(SteadyTime now, StepEffects& effects);
-  void note_held(StepEffects& effects) const { effects.counts.held = in_flight_.size(); }
 
   const FailurePolicy policy_;
   const std::uint32_t file_workers_;  ///< as the job file says
@@ -401,7 +399,7 @@ class SharedFlow : boost::noncopyable {
       shared.mutex_.lock();
     }
     ~Turn() SLUICE_RELEASE() {
-      shared.count_calls(effects);
+      shared.end(effects);
       shared.mutex_.unlock();
       shared.tell(effects);
     }
@@ -412,7 +410,7 @@ class SharedFlow : boost::noncopyable {
 
   Waiting& waiting(Caller caller) { return waiting_[static_cast<std::size_t>(caller)]; }
   Condition& work(SeatKind kind) { return kind == SeatKind::quarantine ? quarantine_work_ : work_; }
-  void count_calls(const StepEffects& effects) SLUICE_REQUIRES(mutex_);
+  void end(StepEffects& effects) SLUICE_REQUIRES(mutex_);
   void tell(const StepEffects& effects) SLUICE_EXCLUDES(mutex_);
 
   // Fixed after construction, `hire_`, `watch_` and `follow_` before the first step.
