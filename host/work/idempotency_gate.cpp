@@ -16,8 +16,6 @@ using queue::KeyState;
 
 constexpr std::size_t kShownBytes = 100;
 constexpr std::size_t kMostWaits = 10'000;
-constexpr Duration kFirstBackoff = std::chrono::milliseconds(100);
-constexpr Duration kLastBackoff = std::chrono::seconds(5);
 
 std::string shown(const std::string& key) { return "'" + clean_utf8(key, kShownBytes, "?") + "'"; }
 
@@ -93,16 +91,15 @@ IdempotencyGate::Order IdempotencyGate::next(SteadyTime now, SteadyTime deadline
       order.asks.push_back({task, task->lease.receipt.version});
     }
   }
-  order.wake = std::min(renew_at_, dispatcher_.holds_back() ? ask_at_ : SteadyTime::max());
+  order.wake = std::min(order.wake, dispatcher_.holds_back() ? ask_at_ : SteadyTime::max());
   calling_ = !order.empty();
   return order;
 }
 
 void IdempotencyGate::renew(Order& order, SteadyTime now) {
-  if (now < renew_at_) {
+  if (own_id_) {
     return;
   }
-  renew_at_ = SteadyTime::max();
   for (Task* task : in_flight_.tasks()) {
     if (!task->open() || !task->has_mark()) {
       continue;
@@ -112,7 +109,7 @@ void IdempotencyGate::renew(Order& order, SteadyTime now) {
       order.renewals.push_back({{job_, hold.key, task->message.id, order.hold_for, hold.fence}, task->part});
       hold.renew_at = now + in_flight_.terms().visibility();
     }
-    renew_at_ = std::min(renew_at_, std::max(hold.renew_at, now));
+    order.wake = std::min(order.wake, std::max(hold.renew_at, now));
   }
 }
 
@@ -142,9 +139,12 @@ void IdempotencyGate::answered(const Order& order, Answers answers, SteadyTime n
       decide(task, answer, order.asks[i].fence, now, effects);
     }
   }
-  failed_in_a_row_ = failed ? failed_in_a_row_ + 1 : 0;
-  ask_at_ =
-      failed ? now + jittered(doubled(kFirstBackoff, failed_in_a_row_ - 1, kLastBackoff), random_) : SteadyTime::min();
+  if (failed) {
+    ask_at_ = now + backoff_.next(random_);
+  } else {
+    ask_at_ = SteadyTime::min();
+    backoff_.reset();
+  }
   if (failure) {
     failures_.failed(*failure, "cannot look up idempotency keys, trying again; nothing begins meanwhile", now, effects);
   } else {
@@ -181,7 +181,6 @@ void IdempotencyGate::let_in(Task& task, Answer& answer, std::int64_t fence, Ste
   task.key = std::make_unique<KeyHold>();
   if (!own_id_) {
     *task.key = {.key = std::move(answer.found.key), .fence = fence, .renew_at = now + in_flight_.terms().visibility()};
-    renew_at_ = std::min(renew_at_, task.key->renew_at);
   }
   dispatcher_.add(task);
 }

@@ -112,9 +112,8 @@ class IdempotencyGate {
 
   std::unordered_map<std::string, std::uint32_t> waits_;  ///< by message id: how often in a row
   bool calling_ = false;
-  SteadyTime ask_at_ = SteadyTime::min();    ///< after a failure
-  SteadyTime renew_at_ = SteadyTime::max();  ///< the first mark that is due
-  std::uint32_t failed_in_a_row_ = 0;
+  SteadyTime ask_at_ = SteadyTime::min();  ///< after a failure
+  PollBackoff backoff_{kFirstKeyWait, kLastKeyWait};
   FailureRun failures_;
 };
 

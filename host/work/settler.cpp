@@ -300,8 +300,8 @@ void Settler::judge(const Tallies& tallies, SteadyTime now) {
     if (tallies[i].written > 0) {
       one = {.pending = one.pending};
     } else if (tallies[i].failed > 0) {
-      one.blocked = true;
-      one.open_at = hurried_ ? now : now + backoff(++one.failures, random_);
+      const Duration pause = backoff(++one.failures, random_);
+      one.open_at = hurried_ ? now : now + pause;
     }
   }
 }

@@ -153,7 +153,6 @@ class Settler {
  private:
   // Whether completions of one action are written.
   struct Channel {
-    bool blocked = false;
     std::uint32_t failures = 0;  ///< calls in a row that wrote none of them
     SteadyTime open_at = SteadyTime::min();
     std::size_t pending = 0;  ///< tasks that wait for it
@@ -166,7 +165,7 @@ class Settler {
   using Tallies = std::array<Tally, 4>;
 
   bool refused_anywhere() const {
-    return std::any_of(channels_.begin(), channels_.end(), [](const Channel& one) { return one.blocked; });
+    return std::any_of(channels_.begin(), channels_.end(), [](const Channel& one) { return one.failures > 0; });
   }
   Channel& channel(const Task& task) { return channels_[static_cast<std::size_t>(task.disposition.action)]; }
   /// How many may be written now; 0: the budget has them wait until `held_until_`.
