@@ -116,7 +116,7 @@ struct JobActivity {
   std::vector<RunningHandler> running;
   std::vector<RunningHandler> abandoned{};  ///< whose messages the drain took from them, as they were then
   std::uint32_t lingering = 0;              ///< workers in a `begin` whose message is completed
-  std::optional<Error> trouble{};           ///< why claims or settlements fail just now
+  std::optional<Error> trouble{};           ///< why claims, settlements or looks at keys fail just now
   bool cut_off = false;                     ///< they have failed for long
   std::optional<Error> denial{};            ///< why it can do nothing: the store refuses the role what it takes
   bool out_of_workers = false;              ///< so many are stuck that no more workers take their place
@@ -266,7 +266,7 @@ class FailureRun {
   static constexpr Duration kPatience = std::chrono::seconds(10);
 
   /// Why the last call has failed.
-  const std::optional<Error>& trouble() const { return trouble_; }
+  std::optional<Error> trouble() const { return trouble_; }
   /// More than one try has failed, and none has succeeded for kPatience: who waits for work here should know.
   bool lasts(SteadyTime now) const { return count_ > 1 && now - since_ >= kPatience; }
   /// Why the last calls have failed, where the role may not make them: no waiting mends that.

@@ -91,6 +91,8 @@ class IdempotencyGate {
 
   /// Of calls for keys.
   const FailureRun& failures() const { return failures_; }
+  /// Messages wait for their keys, and none could be looked up for long.
+  bool cut_off(SteadyTime now) const { return dispatcher_.holds_back() && failures_.lasts(now); }
   /// Nothing is to be released, and no call is under way.
   bool idle() const { return !calling_ && in_flight_.ended_marks().empty(); }
 

@@ -517,6 +517,14 @@ void JobFlow::steer(const JobSteering& steering, SteadyTime now, StepEffects& ef
   after_step(now, effects);
 }
 
+std::optional<Error> JobFlow::first(std::optional<Error> (FailureRun::*answer)() const) const {
+  std::optional<Error> found;
+  for (const FailureRun* calls : {&claimer_.failures(), &settler_.failures(), &gate_.failures()}) {
+    found = found ? std::move(found) : (calls->*answer)();
+  }
+  return found;
+}
+
 JobActivity JobFlow::activity(SteadyTime now) const {
   JobActivity activity{
       .paused = paused_,
@@ -525,9 +533,9 @@ JobActivity JobFlow::activity(SteadyTime now) const {
       .times = assessor_.times(),
       .running = {},
       .abandoned = drain_.abandoned(),
-      .trouble = claimer_.failures().trouble() ? claimer_.failures().trouble() : settler_.failures().trouble(),
-      .cut_off = (!paused_ && claimer_.failures().lasts(now)) || settler_.cut_off(now),
-      .denial = denial(),
+      .trouble = first(&FailureRun::trouble),
+      .cut_off = (!paused_ && claimer_.failures().lasts(now)) || settler_.cut_off(now) || gate_.cut_off(now),
+      .denial = first(&FailureRun::denial),
       .out_of_workers = workforce_.loss_limit_reached(),
       .claiming = claimer_.under_way(),
       .rate = claimer_.rate(),

@@ -292,11 +292,8 @@ class JobFlow {
 
  private:
   void admit(queue::Delivery&& delivery, SteadyTime now, StepEffects& effects);
-  std::optional<Error> denial() const {
-    auto denied = claimer_.failures().denial();
-    denied = denied ? std::move(denied) : settler_.failures().denial();
-    return denied ? denied : gate_.failures().denial();
-  }
+  /// The first answer of those who make calls that the job cannot do without.
+  std::optional<Error> first(std::optional<Error> (FailureRun::*answer)() const) const;
   // A source that does not take what was finished gets no more to finish.
   bool blocked(SteadyTime now) const { return settler_.blocked(now) && SLUICE_GUARD(blocked_job_claims_nothing); }
   void call_keeper(SteadyTime at, StepEffects& effects) { effects.keeper = keeper_alarm_.set(at) || effects.keeper; }

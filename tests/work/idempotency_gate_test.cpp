@@ -119,6 +119,22 @@ TEST(IdempotencyGateTest, AMessageBeginsOnceItsKeyIsOurs) {
   EXPECT_NE(rig.start(0), nullptr);
 }
 
+TEST(IdempotencyGateTest, AJobIsCutOffWhileItsKeysCannotBeLookedUpForLong) {
+  KeyRig rig;
+  rig.poll(1);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_FALSE(rig.activity().cut_off);
+    rig.tell(rig.ask(), KeyRig::answer(KeyState::failed));
+    rig.pass(6s);
+  }
+  EXPECT_TRUE(rig.activity().cut_off);
+  ASSERT_TRUE(rig.activity().trouble);
+  EXPECT_EQ(rig.activity().trouble->message(), "down");
+  rig.tell(rig.ask(), KeyRig::answer(KeyState::ours));
+  EXPECT_FALSE(rig.activity().cut_off);
+  EXPECT_FALSE(rig.activity().trouble);
+}
+
 TEST(IdempotencyGateTest, ItsRecordIsPartOfTheCompletion) {
   KeyRig rig;
   rig.come(KeyRig::answer(KeyState::ours));
