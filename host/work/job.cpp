@@ -7,7 +7,6 @@
 namespace sluice::work {
 namespace {
 
-constexpr Duration kMinVisibility = std::chrono::milliseconds(100);
 // After the end of a drain its threads have only to return; one that is in a call of the store has this long at least.
 constexpr Duration kJoinTime = std::chrono::milliseconds(100);
 // And however much is left of the drain, no longer than this: what has not returned then is left to itself.
@@ -27,23 +26,6 @@ WorkStyle style_of(const JobSpec& spec) {
   return {.kind = kind_in(spec.config, *spec.handler),
           .max_batch = in_order ? std::min(wanted, queues_of(spec.config).size()) : wanted,
           .max_wait = spec.config.max_wait};
-}
-
-Result<void> check(const JobSpec& spec) {
-  const std::string job = "job \"" + spec.config.name + "\": ";
-  const std::uint32_t most = style_of(spec).async() ? config::kMaxAsyncConcurrency : config::kMaxConcurrency;
-  if (spec.config.concurrency == 0 || spec.config.concurrency > most) {
-    return Error(ErrorCode::invalid, job + "concurrency must be between 1 and " + std::to_string(most));
-  }
-  if (std::any_of(spec.leases.begin(), spec.leases.end(), [](const QueueLease& lease) {
-        return lease.visibility < kMinVisibility || lease.visibility > std::chrono::hours(24);
-      })) {
-    return Error(ErrorCode::invalid, job + "the queue's visibility_timeout must be between 100ms and 24h");
-  }
-  if (spec.config.timeout < Duration::zero()) {
-    return Error(ErrorCode::invalid, job + "timeout must not be negative");
-  }
-  return {};
 }
 
 // The keys of each queue of a job that has some; none for another. A record that is not committed with its message's
@@ -210,7 +192,6 @@ std::uint32_t workers_of(const config::JobConfig& config, const sluice_handler& 
 
 Result<std::unique_ptr<Job>> Job::create(JobSpec spec, std::unique_ptr<queue::Source> source, const JobSeams& seams) {
   SLUICE_ASSERT(spec.handler != nullptr && source != nullptr);
-  SLUICE_PASS_ON(check(spec));
   SLUICE_TRY(keys, open_keys(spec, *source, seams));
   auto parts = std::make_unique<Parts>(std::move(spec), std::move(source), *std::move(keys), seams);
   SLUICE_PASS_ON(parts->equip());

@@ -10,7 +10,7 @@ namespace sluice::work {
 /// Past its time-out a handler has this long to notice its stop token before it is given up as stuck.
 inline constexpr Duration kStuckGrace = std::chrono::seconds(5);
 
-/// What a job is made of. A value.
+/// What a job is made of, within the limits of its files. A value.
 struct JobSpec {
   config::JobConfig config;
   const sluice_handler* handler = nullptr;  ///< never null; lives as long as the process
@@ -54,8 +54,8 @@ struct JobSeams {
 class Job final : public runtime::Service {
  public:
   /// Makes the handler's instances: one, or one for each worker when the handler is not concurrent. Fails with the
-  /// handler's own words when it refuses, and with code `invalid` for a specification that cannot run. The job owns
-  /// `source`, which is started with it and stopped when it has ended.
+  /// handler's own words when it refuses, and with code `invalid` where its queue can keep no idempotency keys. The job
+  /// owns `source`, which is started with it and stopped when it has ended.
   static Result<std::unique_ptr<Job>> create(JobSpec spec, std::unique_ptr<queue::Source> source,
                                              const JobSeams& seams);
   ~Job() override;

@@ -212,10 +212,5 @@ TEST_F(JobKinds, ManyMoreAreAtWorkThanThereAreThreads) {
   EXPECT_TRUE(rig.job->drain(rig.in(10s)).clean());
 }
 
-TEST_F(JobKinds, ConcurrencyBeyondThreadsIsForAsynchronousHandlers) {
-  JobRig rig({}, [](JobSpec& spec) { spec.config.concurrency = config::kMaxConcurrency + 1; });
-  EXPECT_NE(rig.error.find("between 1 and 1024"), std::string::npos) << rig.error;
-}
-
 }  // namespace
 }  // namespace sluice::work

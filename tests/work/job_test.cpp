@@ -202,16 +202,6 @@ TEST(Job, AThrowingCreateIsAnError) {
   EXPECT_NE(rig.error.find("no disk"), std::string::npos) << rig.error;
 }
 
-TEST(Job, ASpecificationThatCannotRunIsRefused) {
-  EXPECT_NE(JobRig({}, [](JobSpec& spec) { spec.config.concurrency = 0; }).error.find("concurrency"),
-            std::string::npos);
-  EXPECT_NE(JobRig({}, [](JobSpec& spec) { spec.config.concurrency = 1'000'000; }).error.find("concurrency"),
-            std::string::npos);
-  EXPECT_NE(JobRig({}, [](JobSpec& spec) { spec.leases.front().visibility = 0s; }).error.find("visibility_timeout"),
-            std::string::npos);
-  EXPECT_NE(JobRig({}, [](JobSpec& spec) { spec.config.timeout = -1s; }).error.find("timeout"), std::string::npos);
-}
-
 TEST(Job, BecomesQuiescentAndIsNotWhileItHoldsSomething) {
   Gate gate;
   JobRig rig({.handle =
