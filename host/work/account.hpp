@@ -235,10 +235,12 @@ class Alarm {
 inline Duration doubled(Duration first, std::uint32_t times, Duration last) {
   return std::min(first * (1U << std::min(times, 16U)), last);
 }
-/// Between half of it and all of it.
-inline Duration jittered(Duration full, Random& random) {
-  return full / 2 + Duration(static_cast<Duration::rep>(static_cast<double>(full.count()) * 0.5 * random.unit()));
+/// Between nothing of it and all of it.
+inline Duration part_of(Duration full, Random& random) {
+  return Duration(static_cast<Duration::rep>(static_cast<double>(full.count()) * random.unit()));
 }
+/// Between half of it and all of it.
+inline Duration jittered(Duration full, Random& random) { return full / 2 + part_of(full - full / 2, random); }
 
 /// Failures of one kind of call in a row, logged at the first, then once a minute, so that a store that is down for the
 /// night does not fill the disk. Not thread-safe.

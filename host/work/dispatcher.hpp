@@ -102,7 +102,7 @@ class PollBackoff {
   Duration next(Random& random) {
     const Duration wait = current_;
     current_ = std::min(last_, current_ * 2);
-    return wait + Duration(static_cast<Duration::rep>(static_cast<double>(wait.count()) * 0.1 * random.unit()));
+    return wait + part_of(wait / 10, random);
   }
   /// There was work, or a reason to expect some.
   void reset() { current_ = first_; }

@@ -134,16 +134,13 @@ Duration RetryPolicy::grown(std::uint32_t attempt) const {
 
 Duration RetryPolicy::delay(std::uint32_t attempt, Random& random) const {
   const Duration full = grown(attempt);
-  const auto part = [&](Duration span) {
-    return Duration(static_cast<Duration::rep>(static_cast<double>(span.count()) * random.unit()));
-  };
   switch (config_.jitter) {
     case config::Jitter::none:
       return full;
     case config::Jitter::full:
-      return part(full);
+      return part_of(full, random);
     case config::Jitter::equal:
-      return full / 2 + part(full - full / 2);
+      return jittered(full, random);
   }
   return full;
 }

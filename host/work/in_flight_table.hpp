@@ -288,8 +288,7 @@ class LeaseTerms {
   }
   /// After an extension failed: soon again, jittered, several times before the lease ends.
   SteadyTime retry_at(SteadyTime now, Random& random) const {
-    const Duration wait = visibility_ / 20;
-    return now + wait + Duration(static_cast<Duration::rep>(static_cast<double>(wait.count()) * random.unit()));
+    return now + jittered(visibility_ / 10, random);
   }
   /// When a message must no longer be started or worked on: a little before its lease ends.
   SteadyTime usable_until(const Lease& lease) const;
