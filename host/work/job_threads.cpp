@@ -94,19 +94,14 @@ void JobTracing::claimed(std::span<queue::Delivery> deliveries, SteadyTime began
     queue::Message& message = delivery.message;
     const std::optional<observe::TraceContext> parent = place_in_trace(message);
     observe::TraceContext context = tracer_.begin(parent);
-    std::string_view state;
-    if (const auto found = message.attributes.find(observe::kTraceState); found != message.attributes.end()) {
-      // Without a parent it belongs to no trace, and what cannot be read is not carried on.
-      if (!parent || observe::usable_tracestate(found->second).empty()) {
-        message.attributes.erase(found);
-      } else {
-        state = found->second;
-      }
+    // Without a parent the state belongs to no trace, and what cannot be read is not carried on.
+    if (!parent || observe::usable_tracestate(attribute_of(message, observe::kTraceState)).empty()) {
+      message.attributes.erase(std::string(observe::kTraceState));
     }
     if (context.sampled) {
       tracer_.record({.context = context,
                       .parent = parent ? parent->span : 0,
-                      .state = state,
+                      .state = attribute_of(message, observe::kTraceState),
                       .name = names_.claim,
                       .kind = observe::SpanKind::client,
                       .began = began,
