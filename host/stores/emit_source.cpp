@@ -86,26 +86,23 @@ class RuledSource final : public EmittingSource {
     }
   }
 
-  /// Why a message to a queue is refused, if it is; each queue is asked about once in a call.
-  struct Refusal {
-    std::optional<Error> why;
-    bool reject = false;
-  };
-  using Refusals = std::map<std::string, Refusal>;
+  /// Why messages to a queue are refused; nothing: they are not. Each queue is asked about once in a call.
+  using Refusals = std::map<std::string, std::optional<SettleResult>>;
+
+  std::optional<SettleResult> refusal_of(const std::string& queue, Deadline deadline) const {
+    const auto refused = rules_.refused(queue);
+    const auto why = refused ? refused : rules_.unknown(queue, deadline);
+    return why ? std::optional(SettleResult{SettleStatus::refused, *why, !refused}) : std::nullopt;
+  }
 
   std::optional<SettleResult> refusal(const Effects& effects, Refusals& refusals, Deadline deadline) const {
     for (const EmittedMessage& emitted : effects.messages) {
-      const auto [known, fresh] = refusals.try_emplace(emitted.queue);
-      Refusal& refusal = known->second;
-      if (fresh) {
-        refusal.why = rules_.refused(emitted.queue);
+      if (!refusals.contains(emitted.queue)) {
+        refusals.emplace(emitted.queue, refusal_of(emitted.queue, deadline));
       }
-      if (fresh && !refusal.why) {
-        refusal = {rules_.unknown(emitted.queue, deadline), true};
-      }
-      if (refusal.why) {
-        const std::string text = name_of(emitted) + " was refused: " + refusal.why->message();
-        return SettleResult{SettleStatus::refused, Error(refusal.why->code(), text), refusal.reject};
+      if (std::optional<SettleResult> refusal = refusals.at(emitted.queue)) {
+        refusal->error = Error(refusal->error.code(), name_of(emitted) + " was refused: " + refusal->error.message());
+        return refusal;
       }
     }
     return std::nullopt;
@@ -247,12 +244,12 @@ class SendingSource final : public EmittingSource {
         continue;
       }
       for (const EmittedMessage& emitted : completions[i].effects->messages) {
-        auto known = senders.find(emitted.queue);
-        if (known == senders.end()) {
-          known = senders.emplace(emitted.queue, sender_of(emitted.queue)).first;
+        if (!senders.contains(emitted.queue)) {
+          senders.emplace(emitted.queue, sender_of(emitted.queue));
         }
-        if (!known->second && !ends[i]) {
-          ends[i] = failure_of({SendStatus::failed, {}, known->second.error()}, emitted);
+        const Result<Sender*>& sender = senders.at(emitted.queue);
+        if (!sender && !ends[i]) {
+          ends[i] = failure_of({SendStatus::failed, {}, sender.error()}, emitted);
         }
       }
     }

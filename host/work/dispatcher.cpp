@@ -201,7 +201,7 @@ WorkerBatch::Running* WorkerBatch::next(SteadyTime now) {
     const Dealt dealt = unstarted_.front();
     unstarted_.pop_front();
     if (now >= dealt.start_before) {
-      finished_.push_back({dealt.task, {plugin::OutcomeStatus::release, {}, {}}, Duration::zero(), true, false});
+      finished_.push_back({.task = dealt.task, .expired = true});
       continue;
     }
     if (free_.empty()) {

@@ -218,7 +218,7 @@ class WorkerBatch : boost::noncopyable {
   };
   struct Finished {
     Task* task = nullptr;
-    plugin::Outcome outcome;
+    plugin::Outcome outcome{};
     Duration took{};
     bool expired = false;      ///< never started: its lease had run out before
     bool timed_out = false;    ///< it ended after its time-out, and was waited for
@@ -261,7 +261,7 @@ class WorkerBatch : boost::noncopyable {
   void pass_over(Running& run) {
     const MutexLock lock(mutex_);
     SLUICE_ASSERT(run.task != nullptr);
-    finished_.push_back({run.task, {plugin::OutcomeStatus::release, {}, {}}, Duration::zero(), true, false});
+    finished_.push_back({.task = run.task, .expired = true});
     vacate(run);
   }
   /// The handler has returned and goes on with the message, unless that has ended already: `task`, which is `run`'s.
