@@ -348,6 +348,7 @@ void Drain::give_up_what_runs(SteadyTime now, StepEffects& effects) {
       abandoned_.push_back(running_of(view, number));
     }
   }
+  parts_.settler.hurry(deadline_);  // what could not be written is tried once more
   parts_.settler.call(now, effects);
 }
 
@@ -469,7 +470,7 @@ void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, StepEffects& eff
   in_flight_.terms().limit(task.lease, now);
   task.claimed_at = now;
   call_keeper(task.lease.extend_at, effects);
-  if (!drain_.begun() && assessor_.settles_at_once(task, now, effects)) {
+  if (assessor_.settles_at_once(task, now, effects)) {
     return;
   }
   if (drain_.begun() || paused_) {

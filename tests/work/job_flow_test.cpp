@@ -602,6 +602,43 @@ TEST(JobFlowDrain, ReleasesWhatHasNotStartedAndStopsWhatHas) {
   EXPECT_EQ(rig.account().released, 1U);
 }
 
+TEST(JobFlowDrain, TriesOnceMoreBeforeItsEndWhatCouldNotBeWritten) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.finish(0);
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_EQ(rig.settle(SettleStatus::failed), 1U);
+    rig.pass(10s);
+  }
+  rig.flow.drain().begin(rig.now(), rig.now() + 2s, rig.effects);
+  ASSERT_EQ(rig.settle(SettleStatus::failed), 1U);
+  EXPECT_EQ(rig.settle(), 0U) << "its pauses have become long";
+  rig.pass(1600ms);
+  EXPECT_TRUE(rig.flow.drain().step(rig.now(), rig.effects));
+  EXPECT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.effects), std::nullopt);
+  EXPECT_EQ(rig.account().done, 1U);
+}
+
+TEST(JobFlowDrain, WritesWhatThisHostHasFinishedBefore) {
+  FlowRig rig(1);
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  queue::Claimed first = rig.messages(1);
+  queue::Claimed again = first;
+  again.deliveries[0].receipt.version = 5;
+  again.deliveries[0].message.attempt = 2;
+  rig.flow.claimed(std::move(first), rig.now(), rig.effects);
+  rig.start(0);
+  rig.finish(0);
+  EXPECT_EQ(rig.settle(SettleStatus::lost), 1U);
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.effects);
+  rig.flow.claimed(std::move(again), rig.now(), rig.effects);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].action, CompletionAction::remove) << "another host would run it again";
+}
+
 TEST(JobFlowDrain, WaitsForAHandlerWhoseMessageWasLost) {
   FlowRig rig(2);
   rig.poll(2);
