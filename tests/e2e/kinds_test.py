@@ -80,6 +80,12 @@ class Batches(Kinds):
         self.assertEqual(78, done.returncode, done.stderr)
         self.assertIn("takes one message at a time, so max_batch and max_wait mean nothing", done.stdout + done.stderr)
 
+    def test_more_threads_than_a_job_may_have_are_refused(self):
+        self.write_job("noop", extra="concurrency = 1025")
+        done = self.sluice("check")
+        self.assertEqual(78, done.returncode, done.stderr)
+        self.assertIn("of which a job has at most 1024; lower concurrency from 1025", done.stdout + done.stderr)
+
 
 class BatchDeaths(Kinds):
     """One message ends the process: the others of its batch run alone next, and are done."""
