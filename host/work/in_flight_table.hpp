@@ -88,7 +88,6 @@ struct Lease {
   queue::Receipt receipt;
   SteadyTime ends_at{};
   SteadyTime extend_at{};
-  SteadyTime begun_at{};  ///< when it was claimed; the epoch: not known
 };
 
 enum class TaskStage {
@@ -132,7 +131,7 @@ class Task {
 
   Lease lease;
   Disposition disposition;
-  SteadyTime claimed_at{};
+  SteadyTime claimed_at{};         ///< however often its lease has been extended since
   std::uint32_t seat = 0;          ///< of the worker that has or had it
   std::uint32_t run = 0;           ///< its place in that one's batch, while it is at work; guarded by the batch
   std::uint32_t tries = 0;         ///< settle calls that failed
@@ -270,33 +269,28 @@ class LeaseTerms {
                       return one.visibility < other.visibility;
                     })->visibility) {}
 
+  /// Of one of the queues.
+  const QueueLease& of(std::uint16_t part) const { return queues_[part < queues_.size() ? part : 0]; }
   /// The shortest: by it all are extended in time.
   Duration visibility() const { return visibility_; }
   /// A lease that the source has granted until `ends_at`.
   Lease granted(queue::Receipt&& receipt, SteadyTime ends_at) const {
-    const bool endless = ends_at == SteadyTime::max();
-    const Duration granted_for = of(receipt.part).visibility;
-    return {std::move(receipt), ends_at, endless ? ends_at : ends_at - visibility_ / 2,
-            endless ? SteadyTime{} : ends_at - granted_for};
+    return {std::move(receipt), ends_at, ends_at == SteadyTime::max() ? ends_at : ends_at - visibility_ / 2};
   }
   /// One that was claimed at `now`, and that the source holds as long as it likes, ends for its handler all the same.
   void limit(Lease& lease, SteadyTime now) const {
     if (lease.ends_at == SteadyTime::max()) {
-      lease.begun_at = now;
       lease.extend_at = now + of(lease.receipt.part).longest;
     }
   }
   /// After an extension failed: soon again, jittered, several times before the lease ends.
-  SteadyTime retry_at(SteadyTime now, Random& random) const {
-    return now + jittered(visibility_ / 10, random);
-  }
+  SteadyTime retry_at(SteadyTime now, Random& random) const { return now + jittered(visibility_ / 10, random); }
   /// When a message must no longer be started or worked on: a little before its lease ends.
   SteadyTime usable_until(const Lease& lease) const;
   bool usable(const Lease& lease, SteadyTime now) const { return now < usable_until(lease); }
   /// An extension at `now` would go beyond what a lease may last.
-  bool used_up(const Lease& lease, SteadyTime now) const {
-    const QueueLease& queue = of(lease.receipt.part);
-    return lease.begun_at != SteadyTime{} && now + queue.visibility > lease.begun_at + queue.longest;
+  bool used_up(const Task& task, SteadyTime now) const {
+    return now + of(task.part).visibility > task.claimed_at + of(task.part).longest;
   }
   /// How long one extend call may take, so that there is time for another.
   Duration call_timeout() const;
@@ -307,8 +301,6 @@ class LeaseTerms {
   }
 
  private:
-  const QueueLease& of(std::uint16_t part) const { return queues_[part < queues_.size() ? part : 0]; }
-
   std::vector<QueueLease> queues_;
   Duration visibility_;
 };
@@ -340,7 +332,6 @@ class InFlightTable : boost::noncopyable {
   void count_claimed(std::size_t count) { account_.claimed += count; }
   void renew(Task& task, queue::Receipt receipt, SteadyTime leased_until) {
     const Lease before = std::exchange(task.lease, terms_.granted(std::move(receipt), leased_until));
-    task.lease.begun_at = before.begun_at;
     if (leased_until == SteadyTime::max()) {
       task.lease.extend_at = before.extend_at;  // nothing is extended: it is when its handler is told
     }
@@ -398,7 +389,7 @@ class InFlightTable : boost::noncopyable {
                   task.message);
     renew(task, std::move(newer.receipt), newer.leased_until);
     if (newer.leased_until != SteadyTime::max()) {
-      task.lease.begun_at = terms_.granted({}, newer.leased_until).begun_at;
+      task.claimed_at = newer.leased_until - terms_.of(task.part).visibility;
     }
   }
 

@@ -330,7 +330,7 @@ bool LeaseKeeper::wants_extension(Task& task, SteadyTime now) {
     }
     return false;
   }
-  if (terms.used_up(task.lease, now)) {
+  if (terms.used_up(task, now)) {
     if (has_worker) {
       let_lapse(task, now);
     } else {
@@ -411,7 +411,7 @@ LeaseKeeper::Loan LeaseKeeper::lend(Task& task, SteadyTime now) {
     return loan;
   }
   // An extension that is due goes first: a handler that stores without a pause would never let it have its turn.
-  const bool due = now >= task.lease.extend_at && !in_flight_.terms().used_up(task.lease, now);
+  const bool due = now >= task.lease.extend_at && !in_flight_.terms().used_up(task, now);
   if (task.receipt_state() != ReceiptState::ours || due) {
     loan.state = Loan::State::busy;
     return loan;

@@ -72,15 +72,14 @@ TEST(LeaseLimit, EachQueueOfAJobHasItsOwn) {
   EXPECT_THAT(held, ::testing::Each("m-1")) << "the first one's minute is over, the second one has ten";
 }
 
-TEST(LeaseLimit, ALeaseBeganAsLongAgoAsItsOwnQueueGrants) {
+TEST(LeaseLimit, EachQueueHasItsOwn) {
   const LeaseTerms terms(std::vector<QueueLease>{{30s, 2min}, {60s, 2min}});
-  const SteadyTime start{1h};
-  EXPECT_EQ(terms.granted({"a", 1, 0, 1}, start + 60s).begun_at, start);
-  EXPECT_EQ(terms.granted({"a", 1, 0, 0}, start + 30s).begun_at, start);
   EXPECT_EQ(terms.visibility(), Duration(30s));
-  Lease lease = terms.granted({"a", 1, 0, 1}, start + 60s);
-  EXPECT_FALSE(terms.used_up(lease, start + 60s));
-  EXPECT_TRUE(terms.used_up(lease, start + 61s)) << "another minute would go beyond two";
+  Task task;
+  task.part = 1;
+  task.claimed_at = SteadyTime(1h);
+  EXPECT_FALSE(terms.used_up(task, task.claimed_at + 60s));
+  EXPECT_TRUE(terms.used_up(task, task.claimed_at + 61s)) << "another minute would go beyond two";
 }
 
 TEST(LeaseLimit, TheKeeperSleepsOnceThereIsNothingToExtend) {
