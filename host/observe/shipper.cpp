@@ -17,6 +17,8 @@ constexpr std::int64_t kLongestWaitSeconds = 3600;
 constexpr Duration kFirstWait = std::chrono::seconds(1);
 constexpr Duration kLongestWait = std::chrono::seconds(60);
 constexpr Duration kHurriedWait = std::chrono::milliseconds(100);
+/// Requests end so long before a flush does, or a tenth of its time, so that it still hears why they failed.
+constexpr Duration kLastWord = std::chrono::milliseconds(100);
 /// A batch that could not be handed over for so long never will be, and those behind it are newer.
 constexpr Duration kGiveUpAfter = std::chrono::minutes(5);
 constexpr Duration kNoticeEvery = std::chrono::minutes(1);
@@ -67,7 +69,7 @@ bool ShipQueue::put(std::string item, SteadyTime now) {
 
 ShipQueue::Order ShipQueue::next(SteadyTime now) {
   Order order;
-  if (under_way_ || idle()) {
+  if (under_way_ || idle() || is_too_late(now)) {
     return order;
   }
   if (now < not_before_) {
@@ -77,7 +79,7 @@ ShipQueue::Order ShipQueue::next(SteadyTime now) {
   if (batch_.empty()) {
     const bool full = waiting_.size() >= limits_.batch_items || waiting_bytes_ >= limits_.batch_bytes;
     const SteadyTime due = waiting_.front().since + limits_.linger;
-    if (!full && !hurried_until_ && now < due) {
+    if (!full && !requests_end_ && now < due) {
       order.wake = due;
       return order;
     }
@@ -86,8 +88,8 @@ ShipQueue::Order ShipQueue::next(SteadyTime now) {
   under_way_ = true;
   order.send = true;
   order.deadline = now + limits_.patience;
-  if (hurried_until_) {
-    order.deadline = std::min(order.deadline, *hurried_until_);
+  if (requests_end_) {
+    order.deadline = std::min(order.deadline, *requests_end_);
   }
   return order;
 }
@@ -127,7 +129,10 @@ void ShipQueue::answered(const Judgement& judgement, SteadyTime now) {
     return;
   }
   ++figures_.failed;
-  trouble_ = judgement.why;
+  // That the end cut a request off says less than what went wrong before.
+  if (trouble_.empty() || !is_too_late(now)) {
+    trouble_ = judgement.why;
+  }
   if (judgement.kind == Judgement::Kind::refused || now - batch_since_ >= kGiveUpAfter) {
     end_batch();
     drop(count, judgement.why);
@@ -136,13 +141,13 @@ void ShipQueue::answered(const Judgement& judgement, SteadyTime now) {
   const Duration full = std::min(kFirstWait * (1U << std::min(failures_++, kMostDoublings)), kLongestWait);
   const Duration wait = full / 2 + std::chrono::duration_cast<Duration>(full / 2 * random_.unit());
   not_before_ = now + std::max(wait, judgement.wait.value_or(Duration::zero()));
-  if (hurried_until_) {
+  if (requests_end_) {
     not_before_ = now + kHurriedWait;
   }
 }
 
 void ShipQueue::hurry(SteadyTime now, SteadyTime until) {
-  hurried_until_ = until;
+  requests_end_ = until - std::clamp((until - now) / 10, Duration::zero(), kLastWord);
   not_before_ = std::min(not_before_, now);
 }
 

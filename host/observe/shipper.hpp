@@ -105,7 +105,7 @@ class ShipQueue {
   const std::vector<std::string>& batch() const { return batch_; }
   void answered(const Judgement& judgement, SteadyTime now);
 
-  /// From now on nothing waits for company, nor for long after a failure. Requests end by `until`.
+  /// From now on nothing waits for company, nor for long after a failure. Requests end a moment before `until`.
   void hurry(SteadyTime now, SteadyTime until);
   /// Nothing waits and nothing is under way.
   bool idle() const { return figures_.waiting == 0; }
@@ -124,6 +124,7 @@ class ShipQueue {
     SteadyTime since{};
   };
 
+  bool is_too_late(SteadyTime now) const { return requests_end_ && now >= *requests_end_; }
   void fill_batch(SteadyTime now);
   void end_batch();
   void drop(std::size_t count, const std::string& why);
@@ -138,8 +139,8 @@ class ShipQueue {
   bool under_way_ = false;
   SteadyTime batch_since_{};
   SteadyTime not_before_ = SteadyTime::min();
-  std::uint32_t failures_ = 0;  ///< in a row
-  std::optional<SteadyTime> hurried_until_;
+  std::uint32_t failures_ = 0;              ///< in a row
+  std::optional<SteadyTime> requests_end_;  ///< there is a hurry
   Figures figures_;
   std::string trouble_;
   std::uint64_t untold_ = 0;

@@ -167,12 +167,38 @@ TEST_F(ShipQueueTest, InAHurryNothingWaitsAndNoRequestOutlivesTheEnd) {
   queue.hurry(now, now + seconds(2));
   const ShipQueue::Order order = queue.next(now);
   EXPECT_TRUE(order.send);
-  EXPECT_EQ(order.deadline, now + seconds(2));
+  EXPECT_EQ(order.deadline, now + milliseconds(1900)) << "whoever waits hears of it before his time is over";
   queue.answered(failed("503", seconds(60)), now);
   EXPECT_EQ(queue.next(now).wake, now + milliseconds(100));
   queue.give_up();
   EXPECT_TRUE(queue.idle());
   EXPECT_EQ(queue.figures().dropped, 1U);
+}
+
+TEST_F(ShipQueueTest, ARequestThatTheEndCutsOffHidesNothingOfWhatWentWrongBefore) {
+  put(1);
+  queue.hurry(now, now + seconds(2));
+  now = queue.next(now).deadline - milliseconds(140);
+  queue.answered(failed("cannot trust it"), now);
+  now = queue.next(now).wake;
+  const ShipQueue::Order last = queue.next(now);
+  EXPECT_TRUE(last.send);
+  now = last.deadline;
+  queue.answered(failed("no answer within 40 ms"), now);
+  EXPECT_EQ(queue.trouble(), "cannot trust it");
+  EXPECT_EQ(queue.figures().failed, 2U);
+  now += milliseconds(100);
+  EXPECT_FALSE(queue.next(now).send) << "it could not come back in time";
+}
+
+TEST_F(ShipQueueTest, WhereNothingElseWentWrongTheTimeThatIsOverDid) {
+  put(1);
+  queue.hurry(now, now + seconds(2));
+  now = queue.next(now).deadline;
+  queue.answered(failed("no answer"), now);
+  EXPECT_EQ(queue.trouble(), "no answer");
+  queue.hurry(now, now - seconds(1));
+  EXPECT_FALSE(queue.next(now).send) << "no time is left";
 }
 
 TEST_F(ShipQueueTest, AHurryEndsAWait) {
