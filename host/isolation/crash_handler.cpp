@@ -196,6 +196,8 @@ constexpr std::array kFaults{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr int kInternal = 70;
 /// How long a second thread that crashes waits for the first, whose end is its own too.
 constexpr int kOtherThreadMs = 5000;
+/// How long a reader of standard error that has stalled keeps the process from its end.
+constexpr int kReaderMs = 300;
 
 CrashRecord without_file{};
 std::atomic<CrashRecord*> record_in_use{&without_file};
@@ -222,10 +224,14 @@ class SignalLine {
   }
   void write() noexcept {
     bytes_[size_] = '\n';
-    static_cast<void>(::write(STDERR_FILENO, bytes_.data(), size_ + 1) < 0);
+    pollfd ready{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&ready, 1, kReaderMs) > 0) {
+      static_cast<void>(::write(STDERR_FILENO, bytes_.data(), size_ + 1) < 0);
+    }
   }
 
  private:
+  /// No more than a pipe takes that is not full.
   std::array<char, 2048> bytes_{};
   std::size_t size_ = 0;
 };

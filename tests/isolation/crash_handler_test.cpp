@@ -119,6 +119,22 @@ TEST_F(CrashHandlerTest, ExitInAHandlerIsCaughtAndNamed) {
   EXPECT_THAT(crashed.left.crash->summary(), HasSubstr("the handler called exit(3)"));
 }
 
+// As where the log's reader has stalled: the line is lost, and the process ends all the same.
+TEST_F(CrashHandlerTest, AFullPipeKeepsNoProcessFromItsEnd) {
+  const Crashed crashed = crash([] {
+    ::alarm(20);
+    ::fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
+    while (::write(STDERR_FILENO, "x", 1) == 1) {
+    }
+    ::fcntl(STDERR_FILENO, F_SETFL, 0);
+    std::abort();
+  });
+  EXPECT_TRUE(WIFSIGNALED(crashed.status) && WTERMSIG(crashed.status) == SIGABRT) << crashed.status;
+  ASSERT_TRUE(crashed.left.crash);
+  EXPECT_EQ(crashed.left.crash->message, "bomb-1");
+  expect_stack(crashed, "abort");
+}
+
 TEST_F(CrashHandlerTest, ExitOutsideOfAHandlerIsNobodysAffair) {
   const Crashed crashed = crash([] { std::_Exit(4); }, false);
   EXPECT_TRUE(WIFEXITED(crashed.status) && WEXITSTATUS(crashed.status) == 4);
