@@ -260,9 +260,9 @@ bool RunnerBody::begin() {
     return false;
   }
   limit_memory(start->memory);
-  facts_ = static_cast<const HandlerFacts&>(*start);
+  facts_ = start->facts;
   handler_begins({&facts_, {}, 0});
-  const auto handler = find_handler(start->plugin, start->handler, kPluginDescriptor);
+  const auto handler = find_handler(start->facts.plugin, start->facts.handler, kPluginDescriptor);
   const auto arounds = find_arounds(*start);
   if (!handler || !arounds) {
     voice_.refused(handler ? arounds.error().message() : handler.error().message());
@@ -275,12 +275,12 @@ bool RunnerBody::begin() {
       voice_.host_log(level, text);
     }
   };
-  metrics_ = std::make_shared<plugin::MetricBoard>(start->job, log);
+  metrics_ = std::make_shared<plugin::MetricBoard>(start->facts.job, log);
   auto instance = plugin::make_within({std::move(log),
                                        {start->effects, start->keeps_key, &random_, &clock_},
                                        std::make_shared<SpokenHealth>(voice_),
                                        metrics_},
-                                      **handler, start->job, start->options, *arounds);
+                                      **handler, start->facts.job, start->options, *arounds);
   handler_returns();
   if (!instance) {
     voice_.refused(instance.error().message());

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <boost/pfr/core.hpp>
 #include <cerrno>
 #include <cstring>
 
@@ -41,42 +42,91 @@ void copy_out(const RunnerControl& control, std::uint32_t at, char* data, std::u
   std::copy_n(control.room.data(), size - first, data + first);
 }
 
-// Each kind of record has one list of its fields (`fields`), walked to count its bytes, to write and to read them.
+// What travels is a number, a text, or made of such. The members of a record follow each other as they are declared.
+
+template <typename Value>
+concept Number = std::is_arithmetic_v<Value> || std::is_enum_v<Value>;
+template <typename Value>
+concept ScopedEnum = Number<Value> && std::is_enum_v<Value> && !std::is_convertible_v<Value, int>;
+template <typename Value>
+concept Text = std::is_convertible_v<const Value&, std::string_view>;
+/// An optional, or a pointer.
+template <typename Value>
+concept Maybe = requires(const Value& value) {
+  *value;
+  static_cast<bool>(value);
+};
+template <typename Value>
+concept Map = requires {
+  typename Value::mapped_type;
+};
+template <typename Value>
+concept List = !Text<Value> && requires(Value & value) {
+  value.emplace_back();
+};
+template <typename Value>
+concept Record = std::is_aggregate_v<Value>;
+
+/// The last value of each enumeration that is read: not every number is one.
+template <ScopedEnum Value>
+constexpr Value kLast{};
+template <>
+constexpr queue::Priority kLast<queue::Priority> = queue::Priority::low;
+template <>
+constexpr queue::UniqueUntil kLast<queue::UniqueUntil> = queue::UniqueUntil::done;
+template <>
+constexpr queue::OnRefusal kLast<queue::OnRefusal> = queue::OnRefusal::reject;
+template <>
+constexpr queue::ItemAction kLast<queue::ItemAction> = queue::ItemAction::check;
 
 /// Writes numbers as they lie in memory, and text behind its length; without a place to write to it counts only.
 class Writer {
  public:
-  static constexpr bool kReads = false;
-
   explicit Writer(char* at = nullptr) : at_(at) {}
 
-  template <typename Number>
-  void number(Number value) {
+  template <Number Value>
+  void write(Value value) {
     put(&value, sizeof(value));
   }
-  template <typename Enum>
-  void enumerator(Enum value, Enum) {
-    number(static_cast<std::uint8_t>(value));
+  void write(Duration value) { write(value.count()); }
+  void write(WallTime value) { write(value.time_since_epoch().count()); }
+  void write(std::monostate) {}
+  template <Text Value>
+  void write(const Value& value) {
+    const std::string_view text = value;
+    write(std::uint64_t{text.size()});
+    put(text.data(), text.size());
   }
-  void text(std::string_view value) {
-    number(static_cast<std::uint64_t>(value.size()));
-    put(value.data(), value.size());
+  template <Maybe Value>
+  void write(const Value& value) {
+    write(static_cast<bool>(value));
+    if (value) {
+      write(*value);
+    }
   }
-  template <typename List, typename Each>
-  void list(const List& values, std::size_t, Each each) {
-    number(static_cast<std::uint64_t>(values.size()));
+  template <typename... Kinds>
+  void write(const std::variant<Kinds...>& value) {
+    write(static_cast<std::uint8_t>(value.index()));
+    std::visit([&](const auto& kind) { write(kind); }, value);
+  }
+  template <typename First, typename Second>
+  void write(const std::pair<First, Second>& value) {
+    write(value.first);
+    write(value.second);
+  }
+  template <typename Values>
+  requires List<Values> || Map<Values>
+  void write(const Values& values) {
+    write(std::uint64_t{values.size()});
     for (const auto& value : values) {
-      each(value);
+      write(value);
     }
   }
-  template <typename Map>
-  void map(const Map& values) {
-    number(static_cast<std::uint64_t>(values.size()));
-    for (const auto& [name, value] : values) {
-      text(name);
-      text(value);
-    }
+  template <Record Value>
+  void write(const Value& value) {
+    boost::pfr::for_each_field(value, [&](const auto& member) { write(member); });
   }
+
   std::size_t size() const { return size_; }
 
  private:
@@ -94,259 +144,109 @@ class Writer {
 /// Reads the same, within its bytes whatever they say.
 class Reader {
  public:
-  static constexpr bool kReads = true;
-
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
 
-  template <typename Number>
-  void number(Number& value) {
-    if (bytes_.size() < sizeof(value)) {
-      good_ = false;
-      value = {};
-      return;
-    }
-    std::memcpy(&value, bytes_.data(), sizeof(value));
-    bytes_.remove_prefix(sizeof(value));
+  template <Number Value>
+  void read(Value& value) {
+    value = {};
+    const std::string_view bytes = take(sizeof(value));
+    std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(&value));
   }
-  /// Not every byte is one.
-  void number(bool& value) {
-    std::uint8_t read = 0;
-    number(read);
-    good_ = good_ && read <= 1;
-    value = read == 1;
+  template <ScopedEnum Value>
+  void read(Value& value) {
+    const auto number = next<std::underlying_type_t<Value>>();
+    value = static_cast<Value>(number);
+    good_ = good_ && value <= kLast<Value>;
   }
-  template <typename Enum>
-  void enumerator(Enum& value, Enum last) {
-    std::uint8_t read = 0;
-    number(read);
-    good_ = good_ && read <= static_cast<std::uint8_t>(last);
-    value = static_cast<Enum>(read);
+  void read(bool& value) {
+    const auto number = next<std::uint8_t>();
+    value = number != 0;
+    good_ = good_ && number <= 1;
   }
-  void text(std::string& value) { value = view(); }
-  template <typename List, typename Each>
-  void list(List& values, std::size_t most, Each each) {
-    const std::uint64_t size = length();
-    good_ = good_ && size <= most;
-    for (std::uint64_t i = 0; i < size && good_; ++i) {
-      each(values.emplace_back());
+  void read(Duration& value) {
+    value = Duration(next<Duration::rep>());
+    good_ = good_ && value >= Duration::zero();
+  }
+  void read(WallTime& value) { value = WallTime(Duration(next<Duration::rep>())); }
+  void read(std::monostate) {}
+  void read(std::string& value) { value = take(next<std::uint64_t>()); }
+  template <typename Value>
+  void read(std::optional<Value>& value) {
+    value.reset();
+    if (next<bool>()) {
+      read(value.emplace());
     }
   }
-  template <typename Map>
-  void map(Map& values) {
+  template <typename Value>
+  void read(std::shared_ptr<const Value>& value) {
+    value = next<bool>() ? std::make_shared<const Value>(next<Value>()) : nullptr;
+  }
+  template <typename... Kinds>
+  void read(std::variant<Kinds...>& value) {
+    const auto index = next<std::uint8_t>();
+    std::uint8_t kind = 0;
+    good_ = good_ && index < sizeof...(Kinds);
+    ((index == kind++ ? read(value.template emplace<Kinds>()) : void()), ...);
+  }
+  template <typename First, typename Second>
+  void read(std::pair<First, Second>& value) {
+    read(value.first);
+    read(value.second);
+  }
+  template <List Values>
+  void read(Values& values) {
     values.clear();
-    const std::uint64_t size = length();
-    for (std::uint64_t i = 0; i < size && good_; ++i) {
-      const std::string_view name = view();
-      values.insert_or_assign(std::string(name), std::string(view()));
+    for (auto left = next<std::uint64_t>(); left > 0 && good_; --left) {
+      read(values.emplace_back());
     }
   }
-  void refuse() { good_ = false; }
-  bool complete() const { return good_ && bytes_.empty(); }
+  template <Map Values>
+  void read(Values& values) {
+    values.clear();
+    for (auto left = next<std::uint64_t>(); left > 0 && good_; --left) {
+      auto name = next<typename Values::key_type>();
+      read(values[std::move(name)]);
+    }
+  }
+  template <Record Value>
+  void read(Value& value) {
+    boost::pfr::for_each_field(value, [&](auto& member) { read(member); });
+  }
+
+  /// Everything made sense so far, and there is more, or no more.
   bool more() const { return good_ && !bytes_.empty(); }
+  bool complete() const { return good_ && bytes_.empty(); }
 
  private:
-  std::uint64_t length() {
-    std::uint64_t size = 0;
-    number(size);
-    return size;
-  }
-  std::string_view view() {
-    const std::uint64_t size = length();
-    good_ = good_ && size <= bytes_.size();
-    const std::string_view value = bytes_.substr(0, good_ ? size : 0);
-    bytes_.remove_prefix(value.size());
+  template <typename Value>
+  Value next() {
+    Value value{};
+    read(value);
     return value;
+  }
+  std::string_view take(std::uint64_t size) {
+    good_ = good_ && size <= bytes_.size();
+    const std::string_view taken = bytes_.substr(0, good_ ? size : 0);
+    bytes_.remove_prefix(taken.size());
+    return taken;
   }
 
   std::string_view bytes_;
   bool good_ = true;
 };
 
-constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
-
-template <typename Archive, typename Optional, typename Each>
-void optional(Archive& io, Optional& value, Each each) {
-  bool there = value.has_value();
-  io.number(there);
-  if constexpr (Archive::kReads) {
-    value = there ? Optional(std::in_place) : Optional();
-  }
-  if (there) {
-    each(*value);
-  }
-}
-
-template <typename Archive, typename Options>
-void option_fields(Archive& io, Options& options) {
-  io.list(options, kAny, [&io](auto& value) {
-    io.text(value.name);
-    io.number(value.type);
-    io.text(value.string);
-    io.number(value.integer);
-    io.number(value.number);
-    io.list(value.items, kAny, [&io](auto& item) { io.text(item); });
-  });
-}
-
-template <typename Archive, typename Setup>
-void fields(Archive& io, Setup& setup) {
-  io.text(setup.job);
-  io.text(setup.plugin);
-  io.text(setup.handler);
-  io.number(setup.memory);
-  io.number(setup.effects);
-  io.number(setup.keeps_key);
-  option_fields(io, setup.options);
-  io.list(setup.arounds, config::kMaxArounds, [&io](auto& around) {
-    io.text(around.plugin);
-    io.text(around.handler);
-    option_fields(io, around.options);
-  });
-}
-
-/// What a message is made of; `first_result` is a text, empty where there is none.
-template <typename Archive, typename Message, typename Queue, typename Attempts>
-void message_fields(Archive& io, Message& message, Queue& queue, Attempts& max_attempts) {
-  io.text(queue);
-  io.number(max_attempts);
-  io.number(message.attempt);
-  if constexpr (Archive::kReads) {
-    std::int64_t sent_at = 0;
-    io.number(sent_at);
-    message.sent_at = WallTime(Duration(sent_at));
-  } else {
-    io.number(static_cast<std::int64_t>(message.sent_at.time_since_epoch().count()));
-  }
-  io.text(message.id);
-  io.text(message.content_type);
-  io.text(message.group);
-  io.map(message.attributes);
-  io.text(message.body);
-  io.text(message.checkpoint);
-}
-
-template <typename Archive, typename Span>
-void duration(Archive& io, Span& span) {
-  auto count = static_cast<std::int64_t>(span.count());
-  io.number(count);
-  if constexpr (Archive::kReads) {
-    span = Duration(count);
-    if (count < 0) {
-      io.refuse();
-    }
-  }
-}
-
-template <typename Archive, typename Emitted>
-void emitted_fields(Archive& io, Emitted& emitted) {
-  auto& message = emitted.message;
-  for (auto* text :
-       {&emitted.queue, &message.id, &message.body, &message.content_type, &message.group, &message.dedup_id}) {
-    io.text(*text);
-  }
-  io.map(message.attributes);
-  duration(io, message.delay);
-  duration(io, message.dedup_window);
-  io.enumerator(message.priority, queue::Priority::low);
-  io.number(emitted.made_id);
-}
-
-template <typename Variant, std::size_t... kIndexes>
-void emplace(Variant& value, std::size_t index, std::index_sequence<kIndexes...>) {
-  ((index == kIndexes ? static_cast<void>(value.template emplace<kIndexes>()) : void()), ...);
-}
-
-template <typename Archive, typename Variant, typename Each>
-void variant(Archive& io, Variant& value, Each each) {
-  auto index = static_cast<std::uint8_t>(value.index());
-  io.number(index);
-  if constexpr (Archive::kReads) {
-    constexpr std::size_t kKinds = std::variant_size_v<Variant>;
-    if (index >= kKinds) {
-      io.refuse();
-    }
-    emplace(value, index, std::make_index_sequence<kKinds>());
-  }
-  std::visit(each, value);
-}
-
-template <typename Archive, typename Value>
-void value_fields(Archive& io, Value& value) {
-  using Plain = std::remove_const_t<Value>;
-  if constexpr (std::is_arithmetic_v<Plain>) {
-    io.number(value);
-  } else if constexpr (std::is_same_v<Plain, std::string>) {
-    io.text(value);
-  } else if constexpr (std::is_same_v<Plain, queue::SqlBlob>) {
-    io.text(value.bytes);
-  }
-}
-
-template <typename Archive, typename Write>
-void write_fields(Archive& io, Write& write) {
-  if constexpr (std::is_same_v<std::remove_const_t<Write>, queue::ItemWrite>) {
-    io.enumerator(write.action, queue::ItemAction::check);
-    for (auto* text : {&write.table, &write.item, &write.update, &write.condition, &write.values}) {
-      io.text(*text);
-    }
-    io.map(write.names);
-  } else {
-    io.text(write.statement);
-    optional(io, write.rows, [&io](auto& rows) { io.number(rows); });
-    io.list(write.parameters, kAny,
-            [&io](auto& parameter) { variant(io, parameter, [&io](auto& value) { value_fields(io, value); }); });
-  }
-}
-
-template <typename Archive, typename Effects>
-void effect_fields(Archive& io, Effects& effects) {
-  optional(io, effects.key, [&io](auto& key) { io.text(key.result); });
-  io.list(effects.messages, queue::kMostEffects, [&io](auto& emitted) { emitted_fields(io, emitted); });
-  io.list(effects.writes, queue::kMostEffects, [&io](auto& effect) {
-    io.text(effect.label);
-    io.enumerator(effect.on_refusal, queue::OnRefusal::reject);
-    variant(io, effect.write, [&io](auto& write) { write_fields(io, write); });
-  });
-}
-
-template <typename Archive, typename Numbers>
-void numbers(Archive& io, Numbers& values) {
-  io.list(values, SLUICE_METRIC_BUCKETS + 1, [&io](auto& value) { io.number(value); });
-}
-
-template <typename Archive, typename Change>
-void change_fields(Archive& io, Change& change) {
-  io.number(change.number);
-  io.number(change.fresh);
-  if (change.fresh) {
-    io.number(change.kind);
-    io.text(change.name);
-    io.text(change.help);
-    numbers(io, change.bounds);
-    io.list(change.labels, SLUICE_METRIC_LABELS, [&io](auto& label) {
-      io.text(label.first);
-      io.text(label.second);
-    });
-  }
-  io.number(change.set);
-  io.number(change.value);
-  numbers(io, change.counts);
-}
-
-void message_record(Writer& io, const queue::Message& message, const MessageFacts& facts) {
-  io.number(facts.first_result != nullptr);
-  io.text(facts.first_result != nullptr ? std::string_view(*facts.first_result) : std::string_view());
-  message_fields(io, message, facts.queue, facts.max_attempts);
+void write_message(Writer& to, const queue::Message& message, const MessageFacts& facts) {
+  to.write(message);
+  to.write(facts);
 }
 
 /// Counts the bytes, and then writes them.
-template <typename Put>
-std::string packed(Put put) {
+template <typename Value>
+std::string packed(const Value& value) {
   Writer measure;
-  put(measure);
+  measure.write(value);
   std::string bytes(measure.size(), '\0');
-  Writer writer(bytes.data());
-  put(writer);
+  Writer(bytes.data()).write(value);
   return bytes;
 }
 
@@ -467,26 +367,24 @@ EventReader::Found EventReader::read(EventHead& head, std::string& text) {
   return Found::event;
 }
 
-std::string pack_setup(const RunnerSetup& setup) {
-  return packed([&setup](Writer& io) { fields(io, setup); });
-}
+std::string pack_setup(const RunnerSetup& setup) { return packed(setup); }
 
 std::optional<RunnerSetup> unpack_setup(std::string_view bytes) {
   Reader from(bytes);
   RunnerSetup setup;
-  fields(from, setup);
+  from.read(setup);
   return from.complete() ? std::optional(std::move(setup)) : std::nullopt;
 }
 
 std::size_t packed_size(const queue::Message& message, const MessageFacts& facts) {
   Writer measure;
-  message_record(measure, message, facts);
+  write_message(measure, message, facts);
   return sizeof(std::uint64_t) + measure.size();
 }
 
 char* pack_message(const queue::Message& message, const MessageFacts& facts, char* bytes) {
   Writer writer(bytes + sizeof(std::uint64_t));
-  message_record(writer, message, facts);
+  write_message(writer, message, facts);
   const std::uint64_t size = writer.size();
   std::memcpy(bytes, &size, sizeof(size));
   return bytes + sizeof(size) + size;
@@ -504,19 +402,14 @@ bool unpack_message(std::string_view& bytes, WireMessage& into) {
   }
   Reader from(bytes.substr(0, size));
   bytes.remove_prefix(size);
-  bool duplicate = false;
-  std::string first_result;
-  from.number(duplicate);
-  from.text(first_result);
-  into.first_result = duplicate ? std::make_shared<const std::string>(std::move(first_result)) : nullptr;
-  message_fields(from, into.message, into.queue, into.max_attempts);
+  from.read(into);
   return from.complete();
 }
 
 std::vector<std::string> pack_changes(const std::vector<plugin::MetricChange>& changes) {
   std::vector<std::string> pieces;
   for (const plugin::MetricChange& change : changes) {
-    const std::string bytes = packed([&change](Writer& io) { change_fields(io, change); });
+    const std::string bytes = packed(change);
     if (pieces.empty() || pieces.back().size() + bytes.size() > kEventTextLimit) {
       pieces.emplace_back();
     }
@@ -529,19 +422,17 @@ std::optional<std::vector<plugin::MetricChange>> unpack_changes(std::string_view
   Reader from(bytes);
   std::vector<plugin::MetricChange> changes;
   while (from.more()) {
-    change_fields(from, changes.emplace_back());
+    from.read(changes.emplace_back());
   }
   return from.complete() ? std::optional(std::move(changes)) : std::nullopt;
 }
 
-std::string pack_effects(const queue::Effects& effects) {
-  return packed([&effects](Writer& io) { effect_fields(io, effects); });
-}
+std::string pack_effects(const queue::Effects& effects) { return packed(effects); }
 
 std::shared_ptr<const queue::Effects> unpack_effects(std::string_view bytes) {
   auto effects = std::make_shared<queue::Effects>();
   Reader from(bytes);
-  effect_fields(from, *effects);
+  from.read(*effects);
   const bool few = effects->messages.size() + effects->writes.size() < queue::kMostEffects;
   return from.complete() && few ? effects : nullptr;
 }

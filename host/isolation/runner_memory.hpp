@@ -220,7 +220,8 @@ struct AroundFacts {
 };
 
 /// How a Runner begins. A value.
-struct RunnerSetup : HandlerFacts {
+struct RunnerSetup {
+  HandlerFacts facts;
   plugin::OptionValues options;
   std::vector<AroundFacts> arounds;          ///< the outermost first
   std::uint64_t memory = 0;                  ///< limit in bytes; 0: none

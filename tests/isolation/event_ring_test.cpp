@@ -70,12 +70,73 @@ TEST(RunnerWords, AByteThatIsNoTruthIsRefused) {
   effects.key.emplace();
   std::string packed = pack_effects(effects);
   ASSERT_NE(unpack_effects(packed), nullptr);
-  packed[0] = 2;
+  // Before it stand how many messages and writes there are.
+  packed[2 * sizeof(std::uint64_t)] = 2;
   EXPECT_EQ(unpack_effects(packed), nullptr) << "whether there is a key";
   std::string change = pack_changes({plugin::MetricChange{}}).front();
   ASSERT_TRUE(unpack_changes(change));
   change[sizeof(std::uint32_t)] = 2;
   EXPECT_FALSE(unpack_changes(change)) << "whether the series is told for the first time";
+}
+
+TEST(RunnerWords, NoValueOfAnEnumerationIsTakenThatIsNone) {
+  const auto taken = [](auto change) {
+    queue::Effects effects;
+    effects.messages.emplace_back();
+    effects.writes.emplace_back();
+    change(effects);
+    return unpack_effects(pack_effects(effects)) != nullptr;
+  };
+  EXPECT_TRUE(taken([](queue::Effects& effects) { effects.messages[0].message.priority = queue::Priority::low; }));
+  EXPECT_FALSE(taken([](queue::Effects& effects) { effects.messages[0].message.priority = queue::Priority{4}; }));
+  EXPECT_FALSE(
+      taken([](queue::Effects& effects) { effects.messages[0].message.unique_until = queue::UniqueUntil{2}; }));
+  EXPECT_FALSE(taken([](queue::Effects& effects) { effects.writes[0].on_refusal = queue::OnRefusal{2}; }));
+  EXPECT_FALSE(taken([](queue::Effects& effects) {
+    std::get<queue::ItemWrite>(effects.writes[0].write).action = queue::ItemAction{4};
+  }));
+  EXPECT_FALSE(taken([](queue::Effects& effects) { effects.messages[0].message.delay = Duration(-1); }));
+}
+
+TEST(RunnerWords, AMessageComesOutWithAllThatItsHandlerIsTold) {
+  const queue::Message message{.id = "A-101",
+                               .body = std::string("\0body", 5),
+                               .content_type = "image/png",
+                               .attributes = {{"colour", "red"}, {"", ""}},
+                               .group = "customer-7",
+                               .priority = queue::Priority::high,
+                               .attempt = 3,
+                               .sent_at = WallTime(Duration(-1)),
+                               .checkpoint = "half"};
+  const std::string first = "first";
+  std::string bytes;
+  for (const std::string* const result : {&first, static_cast<const std::string*>(nullptr)}) {
+    const MessageFacts facts{"orders", 5, result};
+    std::string one(packed_size(message, facts), '\0');
+    EXPECT_EQ(pack_message(message, facts, one.data()), one.data() + one.size());
+    bytes += one;
+  }
+  std::string_view left = bytes;
+  WireMessage wire;
+  ASSERT_TRUE(unpack_message(left, wire));
+  ASSERT_NE(wire.first_result, nullptr);
+  EXPECT_EQ(*wire.first_result, "first");
+  ASSERT_TRUE(unpack_message(left, wire)) << "where there was another one";
+  EXPECT_EQ(wire.first_result, nullptr);
+  EXPECT_EQ(wire.queue, "orders");
+  EXPECT_EQ(wire.max_attempts, 5U);
+  EXPECT_EQ(wire.message.id, message.id);
+  EXPECT_EQ(wire.message.body, message.body);
+  EXPECT_EQ(wire.message.content_type, message.content_type);
+  EXPECT_EQ(wire.message.attributes, message.attributes);
+  EXPECT_EQ(wire.message.group, message.group);
+  EXPECT_EQ(wire.message.priority, message.priority);
+  EXPECT_EQ(wire.message.attempt, message.attempt);
+  EXPECT_EQ(wire.message.sent_at, message.sent_at);
+  EXPECT_EQ(wire.message.checkpoint, message.checkpoint);
+  EXPECT_TRUE(left.empty());
+  left = std::string_view(bytes).substr(0, bytes.size() / 2 - 1);
+  EXPECT_FALSE(unpack_message(left, wire));
 }
 
 }  // namespace
