@@ -110,6 +110,13 @@ std::string memory_note(const RunnerLimits& limits, std::uint64_t used) {
          config::format_size(limits.memory) + ")";
 }
 
+/// Of a job's handler, in a process of its own; `message`: empty where it is about none.
+void write_log_line(const plugin::HandlerLog& log, const RunnerSpec& spec, std::string_view message, std::int32_t level,
+                    std::string_view text) {
+  const std::string cleaned = clean_utf8(text, std::string::npos);
+  plugin::write_log(log, level, spec.job, message, {cleaned.data(), cleaned.size()});
+}
+
 /// How a process ended of which nothing else is known.
 std::string exit_text(std::optional<int> status) {
   if (!status) {
@@ -321,10 +328,11 @@ Runner::~Runner() {
   }
 }
 
-Result<std::unique_ptr<Runner>> Runner::start(const RunnerSpec& spec, RunnerSpawner& spawner, const RunnerLog& log) {
+Result<std::unique_ptr<Runner>> Runner::start(const RunnerSpec& spec, RunnerSpawner& spawner,
+                                              const plugin::HandlerLog& log) {
   SLUICE_TRY(control, SharedMemory::create("sluice-runner", sizeof(RunnerControl)));
   SLUICE_TRY(payload, SharedMemory::create("sluice-payload", kPayloadAtFirst));
-  auto runner = std::unique_ptr<Runner>(new Runner(spec, spawner, std::move(*control), std::move(*payload)));
+  auto runner = std::unique_ptr<Runner>(new Runner(spec, spawner, log, std::move(*control), std::move(*payload)));
   const std::string begin = pack_setup({static_cast<const HandlerFacts&>(spec),
                                         spec.options,
                                         {spec.arounds.begin(), spec.arounds.end()},
@@ -340,65 +348,51 @@ Result<std::unique_ptr<Runner>> Runner::start(const RunnerSpec& spec, RunnerSpaw
   auto process = spawner.make({runner->control_memory_, runner->payload_->descriptor(), std::move(files), spec.job});
   SLUICE_PASS_ON(process);
   runner->process_ = std::move(*process);
-  SLUICE_PASS_ON(runner->await_handler(log));
+  runner->made_until_ = runner->clock_.steady_now() + spec.limits.start;
+  runner->attend();
+  if (runner->refusal_) {
+    return Error(ErrorCode::invalid, *runner->refusal_);
+  }
+  if (runner->open_ > 0) {
+    return Error(ErrorCode::invalid, "it cannot be made in a process of its own: " + runner->last_words());
+  }
   return runner;
 }
 
-Result<void> Runner::await_handler(const RunnerLog& log) {
-  const SteadyTime until = clock_.steady_now() + spec_.limits.start;
-  while (true) {
-    const std::uint32_t seen = control().events.load();
-    const bool ended = !alive();
-    const Heard heard = hear(log);
-    if (heard.ready) {
-      return {};
-    }
-    if (heard.refusal) {
-      return Error(ErrorCode::invalid, *heard.refusal);
-    }
-    if (!ended && (heard.nonsense || clock_.steady_now() >= until)) {
-      kill("it was not made within " + config::format_duration(spec_.limits.start));
-    }
-    if (!alive() && !heard.more) {
-      return Error(ErrorCode::invalid, "it cannot be made in a process of its own: " + last_words());
-    }
-    if (!heard.more) {
-      wait_for_event(seen, until);
-    }
-  }
-}
-
-Runner::Heard Runner::hear(const RunnerLog& log) {
-  Heard heard;
+Runner::Heard Runner::hear() {
   EventHead head{};
-  EventReader::Found found{};
-  for (int count = 0; (found = reader_.read(head, text_)) == EventReader::Found::event; ++count) {
-    heard.more = count + 1 == kMostHeard;
-    heard.nonsense = !hear_one(head, log, heard) || heard.nonsense;
-    if (heard.more) {
-      break;
+  for (int count = 0; count < kMostHeard; ++count) {
+    const EventRing::Found found = events_.read(head, text_);
+    if (found == EventRing::Found::nothing) {
+      return Heard::all;
+    }
+    if (found == EventRing::Found::nonsense || !hear_one(head)) {
+      return Heard::nonsense;
     }
   }
-  heard.nonsense = heard.nonsense || found == EventReader::Found::nonsense;
-  return heard;
+  return Heard::some;
 }
 
-bool Runner::hear_one(const EventHead& head, const RunnerLog& log, Heard& heard) {
+bool Runner::hear_one(const EventHead& head) {
   switch (head.kind) {
     case RunnerEvent::ready:
-      heard.ready = true;
-      return true;
     case RunnerEvent::refused:
-      heard.refusal = clean_utf8(text_, plugin::kReasonLimit);
+      if (!batch_.empty()) {
+        return false;
+      }
+      open_ = 0;
+      refusal_ =
+          head.kind == RunnerEvent::refused ? std::optional(clean_utf8(text_, plugin::kReasonLimit)) : std::nullopt;
       return true;
     case RunnerEvent::attempt_log: {
       // A thread of the handler's may go on about a message that has ended.
       const plugin::Work* const work = work_of(head);
-      log.write(work != nullptr ? std::string_view(work->message.id) : std::string_view(), head.level, text_);
+      write_log_line(log_, spec_, work != nullptr ? std::string_view(work->message.id) : std::string_view(), head.level,
+                     text_);
       return true;
     }
     case RunnerEvent::host_log:
-      log.write({}, head.level, text_);
+      write_log_line(log_, spec_, {}, head.level, text_);
       return true;
     case RunnerEvent::extended:
       if (const plugin::Work* const work = work_of(head)) {
@@ -494,7 +488,7 @@ void Runner::wait_for_event(std::uint32_t seen, SteadyTime until) {
   control().host_sleeps.store(0);
 }
 
-void Runner::handle(std::span<const plugin::Work> batch, std::span<plugin::Outcome> outcomes, const RunnerLog& log) {
+void Runner::handle(std::span<const plugin::Work> batch, std::span<plugin::Outcome> outcomes) {
   effects_.clear();
   const auto facts_of = [](const plugin::Work& work) {
     return MessageFacts{work.queue, work.max_attempts, work.attempt.first_result().get()};
@@ -520,7 +514,7 @@ void Runner::handle(std::span<const plugin::Work> batch, std::span<plugin::Outco
   outcomes_.assign(batch.size(), std::nullopt);
   open_ = batch.size();
   give_order(RunnerOrder::messages);
-  attend(log);
+  attend();
   batch_ = {};
   if (size > kPayloadKept) {
     payload_->forget_beyond(kPayloadKept);
@@ -535,26 +529,24 @@ void Runner::handle(std::span<const plugin::Work> batch, std::span<plugin::Outco
   }
 }
 
-void Runner::attend(const RunnerLog& log) {
+void Runner::attend() {
   while (true) {
     const std::uint32_t seen = control().events.load();
     const bool ended = !alive();
-    const Heard heard = hear(log);
-    if (open_ == 0) {
+    const Heard heard = hear();
+    if (open_ == 0 || (ended && heard != Heard::some)) {
       return;
-    }
-    if (ended && heard.more) {
-      continue;
     }
     if (ended) {
-      return;
+      continue;
     }
-    const Bound now = heard.nonsense ? Bound{{}, "it wrote over the memory that it shares with the host"} : bound();
+    const Bound now =
+        heard == Heard::nonsense ? Bound{{}, "it wrote over the memory that it shares with the host"} : bound();
     if (!now.broken.empty()) {
       kill(now.broken);
       return;
     }
-    if (!heard.more) {
+    if (heard == Heard::all) {
       wait_for_event(seen, now.look_at);
     }
   }
@@ -564,6 +556,11 @@ Runner::Bound Runner::bound() const {
   const RunnerLimits& limits = spec_.limits;
   const SteadyTime now = clock_.steady_now();
   Bound bound;
+  if (batch_.empty()) {
+    bound.look_at = made_until_;
+    bound.broken = now < made_until_ ? "" : "it was not made within " + config::format_duration(limits.start);
+    return bound;
+  }
   // One call times out when the last of its messages does.
   SteadyTime deadline = SteadyTime::min();
   for (const plugin::Work& work : batch_) {
@@ -617,9 +614,9 @@ std::string Runner::last_words() const {
 }
 
 std::optional<plugin::Outcome> RunnerInstance::make_ready() {
-  const RunnerLog log{log_, spec_.job};
   if (runner_ && !runner_->alive()) {
-    log.write({}, SLUICE_LOG_WARN, "the handler's process has ended between two messages: " + runner_->last_words());
+    write_log_line(log_, spec_, {}, SLUICE_LOG_WARN,
+                   "the handler's process has ended between two messages: " + runner_->last_words());
     runner_.reset();
   }
   if (runner_) {
@@ -635,7 +632,7 @@ std::optional<plugin::Outcome> RunnerInstance::make_ready() {
     why_not_ = started.error().message();
     const Duration pause = kFirstPause * (1U << std::min(failed_starts_++, kMostDoublings));
     not_before_ = clock_.steady_now() + pause;
-    log.write({}, SLUICE_LOG_ERROR, "no process for the handler, messages wait: " + why_not_);
+    write_log_line(log_, spec_, {}, SLUICE_LOG_ERROR, "no process for the handler, messages wait: " + why_not_);
   }
   // Nobody has seen the message: its attempt is given back.
   return plugin::Outcome{plugin::OutcomeStatus::snooze, std::max(not_before_ - clock_.steady_now(), kFirstPause),
@@ -672,7 +669,7 @@ void RunnerInstance::handle_batch(std::span<const plugin::Work> batch, std::span
     for (std::size_t i = 0; i < batch.size(); ++i) {
       carriers.emplace_back(*runner_, batch[i].attempt, i);
     }
-    runner_->handle(batch, outcomes, {log_, spec_.job});
+    runner_->handle(batch, outcomes);
   }
   const auto crashed = [](const plugin::Outcome& outcome) { return outcome.status == plugin::OutcomeStatus::crashed; };
   if (std::none_of(outcomes.begin(), outcomes.end(), crashed)) {
@@ -686,11 +683,6 @@ void RunnerInstance::handle_batch(std::span<const plugin::Work> batch, std::span
       }
     }
   }
-}
-
-void RunnerLog::write(std::string_view message, std::int32_t level, std::string_view text) const {
-  const std::string cleaned = clean_utf8(text, std::string::npos);
-  plugin::write_log(log, level, job, message, {cleaned.data(), cleaned.size()});
 }
 
 Result<void> Runner::put_payload(std::size_t size) {

@@ -115,22 +115,15 @@ struct RunnerSpec : HandlerFacts {
   std::vector<RunnerAround> arounds{};             ///< the outermost first
 };
 
-/// Where the lines of a Runner go. Borrows.
-struct RunnerLog {
-  const plugin::HandlerLog& log;
-  std::string_view job;
-
-  /// `message`: empty where it is about none.
-  void write(std::string_view message, std::int32_t level, std::string_view text) const;
-};
-
 /// One process with one handler in it, from its start to its end, which comes with the object at the latest. Of one
 /// thread; only `request_stop` may come from others.
 class Runner : boost::noncopyable {
  public:
-  /// Makes the process and waits until it has made the handler. `spec` and `spawner` outlive it. `invalid` when the
-  /// handler refuses, or its process ends or hangs over making it; `unavailable` when there is no process to be had.
-  static Result<std::unique_ptr<Runner>> start(const RunnerSpec& spec, RunnerSpawner& spawner, const RunnerLog& log);
+  /// Makes the process and waits until it has made the handler. `spec`, `spawner` and `log` outlive it. `invalid` when
+  /// the handler refuses, or its process ends or hangs over making it; `unavailable` when there is no process to be
+  /// had.
+  static Result<std::unique_ptr<Runner>> start(const RunnerSpec& spec, RunnerSpawner& spawner,
+                                               const plugin::HandlerLog& log);
   ~Runner();
 
   /// Messages come next: no stop was asked for any of them yet.
@@ -142,7 +135,7 @@ class Runner : boost::noncopyable {
   /// Works on as many messages as the Runner's handler takes in one call, at most RunnerControl::kMostMessages; what
   /// became of each. `crashed` when the process ended, or had to be killed, over them, of those that it had said
   /// nothing of.
-  void handle(std::span<const plugin::Work> batch, std::span<plugin::Outcome> outcomes, const RunnerLog& log);
+  void handle(std::span<const plugin::Work> batch, std::span<plugin::Outcome> outcomes);
   /// Of the message at this place of those at work; it has until `end`. One caller at a time for each.
   void request_stop(std::size_t message, SteadyTime end, bool lease_lost) noexcept {
     control().stop_end.store(end.time_since_epoch().count());
@@ -158,29 +151,28 @@ class Runner : boost::noncopyable {
 
  private:
   /// What the events of one round came to.
-  struct Heard {
-    std::optional<std::string> refusal;
-    bool ready = false;
-    bool nonsense = false;
-    bool more = false;  ///< there may be more to hear
+  enum class Heard {
+    all,       ///< nothing more for now
+    some,      ///< there may be more
+    nonsense,  ///< what cannot have been said
   };
-  /// When an attempt is looked at again, or why it is ended now.
+  /// When what the process is at is looked at again, or why it is ended now.
   struct Bound {
     SteadyTime look_at = SteadyTime::max();
     std::string broken;
   };
 
-  Runner(const RunnerSpec& spec, RunnerSpawner& spawner, std::shared_ptr<SharedMemory> control_memory,
-         std::unique_ptr<SharedMemory> payload)
+  Runner(const RunnerSpec& spec, RunnerSpawner& spawner, const plugin::HandlerLog& log,
+         std::shared_ptr<SharedMemory> control_memory, std::unique_ptr<SharedMemory> payload)
       : spec_(spec),
         spawner_(spawner),
+        log_(log),
         control_memory_(std::move(control_memory)),
         payload_(std::move(payload)),
-        reader_(control()) {}
+        events_(control()) {}
 
   RunnerControl& control() const { return *reinterpret_cast<RunnerControl*>(control_memory_->data()); }
   Result<void> put_payload(std::size_t size);
-  Result<void> await_handler(const RunnerLog& log);
   void give_order(RunnerOrder order) {
     control().order = order;
     control().orders.fetch_add(1);
@@ -197,12 +189,12 @@ class Runner : boost::noncopyable {
   const plugin::Work* work_of(const EventHead& head) const {
     return head.message < batch_.size() ? &batch_[head.message] : nullptr;
   }
-  bool hear_one(const EventHead& head, const RunnerLog& log, Heard& heard);
+  bool hear_one(const EventHead& head);
   /// The events that there are, of many the first, so that who says more than is heard holds up nobody.
-  Heard hear(const RunnerLog& log);
+  Heard hear();
   void wait_for_event(std::uint32_t seen, SteadyTime until);
-  /// Until each message has its outcome, or the process has ended.
-  void attend(const RunnerLog& log);
+  /// Until the handler is made, or each message has its outcome, or the process has ended.
+  void attend();
   Bound bound() const;
   /// Asks where its thread is, kills it, and waits for its end.
   void kill(std::string why);
@@ -210,17 +202,20 @@ class Runner : boost::noncopyable {
   // Fixed after construction.
   const RunnerSpec& spec_;
   RunnerSpawner& spawner_;
+  const plugin::HandlerLog& log_;
   const SystemClock clock_;
   const std::shared_ptr<SharedMemory> control_memory_;
   const std::unique_ptr<SharedMemory> payload_;
   std::shared_ptr<RunnerProcess> process_;
   // Touched only by its thread.
-  EventReader reader_;
+  EventRing events_;
   std::string text_;
   std::string effects_;  // as far as they have been told
   std::span<const plugin::Work> batch_;
   std::vector<std::optional<plugin::Outcome>> outcomes_;
-  std::size_t open_ = 0;                // messages without one
+  std::size_t open_ = 1;                // messages without one; at first, whether there is a handler
+  SteadyTime made_until_{};             // or there is none
+  std::optional<std::string> refusal_;  // why there is none
   std::vector<sluice_series*> series_;  // of its handler's metrics, by their numbers there
   SpinBudget spin_;
   Duration cpu_before_{};
@@ -262,7 +257,7 @@ class RunnerInstance final : public plugin::HandlerInstance {
       : spec_(std::move(spec)), spawner_(spawner), log_(std::move(log)) {}
 
   Result<void> start() {
-    SLUICE_TRY(runner, Runner::start(spec_, spawner_, {log_, spec_.job}));
+    SLUICE_TRY(runner, Runner::start(spec_, spawner_, log_));
     runner_ = std::move(*runner);
     return {};
   }

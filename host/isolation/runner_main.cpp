@@ -55,7 +55,7 @@ void limit_memory(std::uint64_t bytes) {
 /// message is at work, and a full ring is waited for then; between messages what does not fit is lost, and counted.
 class RunnerVoice {
  public:
-  explicit RunnerVoice(RunnerControl& control) : writer_(control) {}
+  explicit RunnerVoice(RunnerControl& control) : events_(control) {}
 
   /// Whether the host listens.
   void heard(bool listens) { heard_.store(listens); }
@@ -100,16 +100,16 @@ class RunnerVoice {
     const MutexLock lock(mutex_);
     if (lost_ > 0) {
       const std::string note = std::to_string(lost_) + " log lines between two messages were lost: too many at once";
-      if (writer_.write(RunnerEvent::host_log, SLUICE_LOG_WARN, 0, note)) {
+      if (events_.write(RunnerEvent::host_log, SLUICE_LOG_WARN, 0, note)) {
         lost_ = 0;
       }
     }
-    while (!writer_.write(kind, static_cast<std::int16_t>(level), number, text, message)) {
+    while (!events_.write(kind, static_cast<std::int16_t>(level), number, text, message)) {
       if (!heard_.load()) {
         ++lost_;
         return;
       }
-      writer_.wait_for_room();
+      events_.wait_for_room();
     }
   }
 
@@ -117,7 +117,7 @@ class RunnerVoice {
   std::atomic<bool> heard_{true};
   // Guarded by mutex_.
   Mutex mutex_;
-  EventWriter writer_ SLUICE_GUARDED_BY(mutex_);
+  EventRing events_ SLUICE_GUARDED_BY(mutex_);
   std::uint64_t lost_ SLUICE_GUARDED_BY(mutex_) = 0;
 };
 

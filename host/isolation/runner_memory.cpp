@@ -305,20 +305,16 @@ void SharedMemory::forget_beyond(std::size_t kept) {
 }
 
 void CheckpointAnswer::put(const queue::SettleResult& result) {
-  const std::string_view said = cut_utf8(result.error.message(), kRoom);
   status = result.status;
   code = result.error.code();
   reject = result.reject;
-  size = static_cast<std::uint32_t>(said.size());
-  std::copy(said.begin(), said.end(), text.begin());
+  text.assign(cut_utf8(result.error.message(), sizeof(text.bytes)));
 }
 
-queue::SettleResult CheckpointAnswer::get() const {
-  return {status, Error(code, std::string(text.data(), std::min<std::size_t>(size, kRoom))), reject};
-}
+queue::SettleResult CheckpointAnswer::get() const { return {status, Error(code, std::string(text.view())), reject}; }
 
-bool EventWriter::write(RunnerEvent kind, std::int16_t level, std::int64_t number, std::string_view text,
-                        std::size_t message) noexcept {
+bool EventRing::write(RunnerEvent kind, std::int16_t level, std::int64_t number, std::string_view text,
+                      std::size_t message) noexcept {
   const EventHead head{static_cast<std::uint32_t>(std::min<std::size_t>(text.size(), kEventTextLimit)), kind, level,
                        number, message};
   const std::uint32_t size = sizeof(head) + padded(head.size);
@@ -336,7 +332,7 @@ bool EventWriter::write(RunnerEvent kind, std::int16_t level, std::int64_t numbe
   return true;
 }
 
-void EventWriter::wait_for_room() noexcept {
+void EventRing::wait_for_room() noexcept {
   const std::uint32_t seen = control_.consumed.load();
   control_.room_wanted.store(1);
   if (control_.produced.load() - seen > kRoom / 2) {
@@ -345,7 +341,7 @@ void EventWriter::wait_for_room() noexcept {
   control_.room_wanted.store(0);
 }
 
-EventReader::Found EventReader::read(EventHead& head, std::string& text) {
+EventRing::Found EventRing::read(EventHead& head, std::string& text) {
   const std::uint32_t at = control_.consumed.load(std::memory_order_relaxed);
   const std::uint32_t there = control_.produced.load(std::memory_order_acquire) - at;
   if (there == 0) {

@@ -124,13 +124,10 @@ enum class RunnerEvent : std::uint16_t {
 
 /// What became of a checkpoint, as a queue::SettleResult.
 struct CheckpointAnswer {
-  static constexpr std::size_t kRoom = 2048;  ///< what a handler is told is shorter
-
   queue::SettleStatus status;
   ErrorCode code;
   bool reject;
-  std::uint32_t size;  ///< of the text
-  std::array<char, kRoom> text;
+  FixedText<2048> text;  ///< what a handler is told is shorter
 
   void put(const queue::SettleResult& result);
   queue::SettleResult get() const;
@@ -182,28 +179,20 @@ struct EventHead {
 /// The most text that an event has.
 inline constexpr std::uint32_t kEventTextLimit = 64 * 1024;
 
-/// The Runner's end. One thread at a time.
-class EventWriter {
+/// The events on their way from a Runner to its host. Each end is of one thread at a time.
+class EventRing {
  public:
-  explicit EventWriter(RunnerControl& control) : control_(control) {}
+  enum class Found { nothing, event, nonsense };
+  explicit EventRing(RunnerControl& control) : control_(control) {}
 
-  /// False when there is no room; nothing is written then.
+  /// The Runner's end. False when there is no room; nothing is written then.
   bool write(RunnerEvent kind, std::int16_t level, std::int64_t number, std::string_view text,
              std::size_t message = 0) noexcept;
   /// Waits until there may be room, for moments.
   void wait_for_room() noexcept;
 
- private:
-  RunnerControl& control_;
-};
-
-/// The host's end. One thread. Whatever the other end writes: what makes no sense is told, and never read beyond.
-class EventReader {
- public:
-  enum class Found { nothing, event, nonsense };
-  explicit EventReader(RunnerControl& control) : control_(control) {}
-
-  /// The next event. `text` keeps its memory from call to call.
+  /// The host's end: the next event. Whatever the other end writes, what makes no sense is told, and never read beyond.
+  /// `text` keeps its memory from call to call.
   Found read(EventHead& head, std::string& text);
 
  private:

@@ -38,10 +38,10 @@ void read_events(std::string_view bytes) {
   const auto control = std::make_unique<isolation::RunnerControl>();
   bytes.copy(control->room.data(), control->room.size());
   control->produced.store(static_cast<std::uint32_t>(bytes.size()));
-  isolation::EventReader reader(*control);
+  isolation::EventRing ring(*control);
   isolation::EventHead head{};
   std::string text;
-  while (reader.read(head, text) == isolation::EventReader::Found::event) {
+  while (ring.read(head, text) == isolation::EventRing::Found::event) {
   }
 }
 
