@@ -87,24 +87,13 @@ struct Place {
 };
 
 Place find_place(std::uint64_t address) noexcept {
-  const link_map* map = nullptr;
-#if defined(DLFO_STRUCT_HAS_EH_DBASE)
   // Takes no lock, where dladdr() may wait for a thread that loads a library.
   dl_find_object found{};
   // NOLINTNEXTLINE(performance-no-int-to-ptr): registers hold numbers
-  if (::_dl_find_object(reinterpret_cast<void*>(address), &found) == 0) {
-    map = found.dlfo_link_map;
-  }
-#else
-  Dl_info ignored{};
-  void* extra = nullptr;
-  if (::dladdr1(reinterpret_cast<void*>(address), &ignored, &extra, RTLD_DL_LINKMAP) != 0) {
-    map = static_cast<const link_map*>(extra);
-  }
-#endif
-  if (map == nullptr) {
+  if (::_dl_find_object(reinterpret_cast<void*>(address), &found) != 0 || found.dlfo_link_map == nullptr) {
     return {{}, address};
   }
+  const link_map* const map = found.dlfo_link_map;
   const char* name = map->l_name != nullptr && map->l_name[0] != '\0' ? map->l_name : program_path.data();
   return {name, address - map->l_addr};
 }
@@ -270,22 +259,6 @@ CrashRecord* begin_record() noexcept {
   return record->state.compare_exchange_strong(expected, CrashRecord::begun) ? record : nullptr;
 }
 
-void write_facts(CrashRecord& record, CrashCause cause, bool blame) noexcept {
-  record.cause = static_cast<std::uint32_t>(cause);
-  record.time = wall_time();
-  record.memory = private_memory();
-  record.blamed = blame && running.facts != nullptr ? 1 : 0;
-  record.slot = record.blamed != 0 ? running.slot : 0;
-  if (record.blamed != 0) {
-    record.job.assign(running.facts->job);
-    record.handler.assign(running.facts->handler);
-    record.plugin.assign(running.facts->plugin);
-    record.message.assign(running.message);
-  }
-  record.what.assign(uncaught.view());
-  record.state.store(CrashRecord::written);
-}
-
 void write_line(const CrashRecord& record) noexcept {
   if (notice_in_use.load() == CrashNotice::none) {
     return;
@@ -310,6 +283,29 @@ void write_line(const CrashRecord& record) noexcept {
     line.add("; 'sluice crashes' has the stack");
   }
   line.write();
+}
+
+/// Writes what a signal handler's `context` shows; null: from the caller on, of whose stack it is no part itself.
+[[gnu::always_inline]] inline void write_record(CrashRecord& record, CrashCause cause, bool blame,
+                                                const ucontext_t* context) noexcept {
+  record.cause = static_cast<std::uint32_t>(cause);
+  record.time = wall_time();
+  record.memory = private_memory();
+  record.blamed = blame && running.facts != nullptr ? 1 : 0;
+  record.slot = record.blamed != 0 ? running.slot : 0;
+  if (record.blamed != 0) {
+    record.job.assign(running.facts->job);
+    record.handler.assign(running.facts->handler);
+    record.plugin.assign(running.facts->plugin);
+    record.message.assign(running.message);
+  }
+  record.what.assign(uncaught.view());
+  record.state.store(CrashRecord::written);
+  if (cause != CrashCause::look) {
+    write_line(record);
+  }
+  capture_stack(record, context);
+  record.state.store(CrashRecord::complete);
 }
 
 /// What the signal would have done. A fault comes again as soon as its instruction is run again.
@@ -366,10 +362,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const bool sent = info->si_code <= 0;
   record->signal = signal;
   record->address = sent ? 0 : reinterpret_cast<std::uint64_t>(info->si_addr);
-  write_facts(*record, CrashCause::signal, !sent || info->si_pid == ::getpid());
-  write_line(*record);
-  capture_stack(*record, static_cast<const ucontext_t*>(context));
-  record->state.store(CrashRecord::complete);
+  write_record(*record, CrashCause::signal, !sent || info->si_pid == ::getpid(),
+               static_cast<const ucontext_t*>(context));
   take_default_action(signal, *info);
 }
 
@@ -377,9 +371,7 @@ void on_look(int signal, siginfo_t*, void* context) {
   const int before = errno;
   if (CrashRecord* record = is_ours() ? begin_record() : nullptr) {
     record->signal = signal;
-    write_facts(*record, CrashCause::look, true);
-    capture_stack(*record, static_cast<const ucontext_t*>(context));
-    record->state.store(CrashRecord::complete);
+    write_record(*record, CrashCause::look, true, static_cast<const ucontext_t*>(context));
   }
   errno = before;
 }
@@ -416,10 +408,7 @@ void report_exit(int status) noexcept {
   }
   if (CrashRecord* record = begin_record()) {
     record->exit_code = status;
-    write_facts(*record, CrashCause::exit, true);
-    write_line(*record);
-    capture_stack(*record, nullptr);
-    record->state.store(CrashRecord::complete);
+    write_record(*record, CrashCause::exit, true, nullptr);
   }
   ::_exit(kInternal);
 }
@@ -546,23 +535,23 @@ std::optional<CrashReport> read_crash(const CrashRecord& record) {
   report.memory = record.memory;
   report.slot = record.slot;
   report.blamed = record.blamed != 0;
-  report.job = clean_utf8(record.job.view(), std::string::npos);
-  report.handler = clean_utf8(record.handler.view(), std::string::npos);
-  report.plugin = clean_utf8(record.plugin.view(), std::string::npos);
-  report.message = clean_utf8(record.message.view(), std::string::npos);
-  report.what = clean_utf8(record.what.view(), std::string::npos);
+  report.job = record.job.text();
+  report.handler = record.handler.text();
+  report.plugin = record.plugin.text();
+  report.message = record.message.text();
+  report.what = record.what.text();
   std::map<std::string, std::vector<plugin::ElfSymbol>> functions;
   const std::size_t frames = std::min<std::size_t>(record.frame_count, kStackLimit);
   const std::size_t modules = std::min<std::size_t>(record.module_count, kModuleLimit);
   for (std::size_t i = 0; i < frames; ++i) {
-    const CrashRecord::Frame& frame = record.frames[i];
+    const CrashRecord::Frame frame = record.frames[i];  // a copy: a process that lives may write over it
     StackFrame& shown = report.stack.emplace_back();
     shown.offset = frame.offset;
     if (frame.module >= modules) {
       shown.text = hex(frame.offset);
       continue;
     }
-    shown.module = module_file(clean_utf8(record.modules[frame.module].view(), std::string::npos), report.plugin);
+    shown.module = module_file(record.modules[frame.module].text(), report.plugin);
     const auto [known, fresh] = functions.try_emplace(shown.module);
     if (fresh) {
       known->second = functions_of(shown.module);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/text/utf8.hpp"
 
 /// What happens when a handler, or the host itself, breaks the process.
 namespace sluice::isolation {
@@ -29,6 +30,8 @@ struct FixedText {
   }
   /// Whatever a damaged file says, within its bounds.
   std::string_view view() const noexcept { return {bytes, std::min<std::size_t>(size, sizeof(bytes))}; }
+  /// The same as UTF-8, for people.
+  std::string text() const { return clean_utf8(view(), std::string::npos); }
 };
 
 inline constexpr std::size_t kStackLimit = 48;

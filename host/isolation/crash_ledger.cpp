@@ -15,7 +15,6 @@
 
 #include "base/assert.hpp"
 #include "base/guard.hpp"
-#include "base/text/utf8.hpp"
 
 namespace sluice::isolation {
 namespace {
@@ -47,13 +46,11 @@ class LedgerBytes {
  public:
   explicit LedgerBytes(int descriptor) {
     struct stat status {};
-    if (::fstat(descriptor, &status) != 0) {
-      return;
-    }
+    static_cast<void>(::fstat(descriptor, &status));
     const std::size_t size = std::min<std::size_t>(static_cast<std::size_t>(status.st_size), kMoreThanAnyLedger);
     lines_.resize(size / sizeof(Line) + 1);
     while (size_ < size) {
-      const ssize_t got = ::pread(descriptor, bytes() + size_, size - size_, static_cast<off_t>(size_));
+      const ssize_t got = ::pread(descriptor, parts().base + size_, size - size_, static_cast<off_t>(size_));
       if (got <= 0) {
         break;
       }
@@ -62,25 +59,12 @@ class LedgerBytes {
   }
 
   std::size_t size() const { return size_; }
-  const format::Head& head() const { return at<format::Head>(0); }
-  const CrashRecord& crash() const { return at<CrashRecord>(format::kCrashAt); }
-  const format::JobEntry& job(std::size_t index) const {
-    return at<format::JobEntry>(format::kJobsAt + index * sizeof(format::JobEntry));
-  }
-  const format::Slot& slot(std::size_t index) const {
-    return at<format::Slot>(format::kSlotsAt + index * sizeof(format::Slot));
-  }
+  format::Parts parts() { return {reinterpret_cast<char*>(lines_.data())}; }
 
  private:
   struct alignas(64) Line {
     std::array<char, 128> bytes;
   };
-  char* bytes() { return reinterpret_cast<char*>(lines_.data()); }
-  const char* bytes() const { return reinterpret_cast<const char*>(lines_.data()); }
-  template <typename T>
-  const T& at(std::size_t offset) const {
-    return *reinterpret_cast<const T*>(bytes() + offset);
-  }
 
   std::vector<Line> lines_;
   std::size_t size_ = 0;
@@ -91,8 +75,8 @@ Error unusable(const std::string& file, const std::string& why) {
 }
 
 /// Nothing for a slot that is free or makes no sense; which of the two, `unreadable` counts.
-std::optional<HeldMessage> read_slot(const LedgerBytes& bytes, std::size_t index, std::size_t& unreadable) {
-  const format::Slot& slot = bytes.slot(index);
+std::optional<HeldMessage> read_slot(const format::Parts& parts, std::size_t index, std::size_t& unreadable) {
+  const format::Slot& slot = parts.slot(index);
   const std::uint32_t state = slot.state.load();
   if (state == format::kFree || state == format::kGone) {
     return std::nullopt;
@@ -101,9 +85,9 @@ std::optional<HeldMessage> read_slot(const LedgerBytes& bytes, std::size_t index
     ++unreadable;
     return std::nullopt;
   }
-  const format::JobEntry& job = bytes.job(slot.job);
+  const format::JobEntry& job = parts.job(slot.job);
   HeldMessage held;
-  held.job = clean_utf8(job.name.view(), std::string::npos);
+  held.job = job.name.text();
   held.address = {std::string(job.queue.view()), job.dlq != 0 ? queue::Half::dlq : queue::Half::standard};
   held.receipt = {std::string(slot.id.data(), slot.id_size), slot.version, slot.locator};
   held.attempt = slot.attempt;
@@ -115,21 +99,23 @@ std::optional<HeldMessage> read_slot(const LedgerBytes& bytes, std::size_t index
   return held;
 }
 
-std::vector<std::string> queues_of(const LedgerBytes& bytes) {
+std::vector<std::string> queues_of(const format::Parts& parts) {
   std::set<std::string> queues;
   for (std::size_t i = 0; i < format::kJobs; ++i) {
-    if (const format::JobEntry& job = bytes.job(i); job.used.load() != 0) {
+    if (const format::JobEntry& job = parts.job(i); job.used.load() != 0) {
       queues.emplace(job.queue.view());
     }
   }
   return {queues.begin(), queues.end()};
 }
 
-Result<LedgerContents> parse(const std::string& file, const LedgerBytes& bytes) {
-  if (bytes.size() < sizeof(format::Head) || bytes.head().magic != format::kMagic) {
+Result<LedgerContents> parse(const std::string& file, int descriptor) {
+  LedgerBytes bytes(descriptor);
+  const format::Parts parts = bytes.parts();
+  const format::Head& head = parts.head();
+  if (bytes.size() < sizeof(format::Head) || head.magic != format::kMagic) {
     return unusable(file, "is no ledger, or was never finished");
   }
-  const format::Head& head = bytes.head();
   if (head.version != format::kVersion || head.size != format::kSlotsAt) {
     return unusable(file, "was written by another version of sluice (format " + std::to_string(head.version) +
                               "; this one reads " + std::to_string(format::kVersion) + ")");
@@ -140,23 +126,22 @@ Result<LedgerContents> parse(const std::string& file, const LedgerBytes& bytes) 
   }
   LedgerContents contents;
   contents.file = file;
-  contents.host = clean_utf8(head.host.view(), std::string::npos);
+  contents.host = head.host.text();
   contents.config = head.config.view();
   contents.process = head.process;
   contents.started = WallTime(Duration(head.started));
   contents.incarnation = head.incarnation.view();
-  contents.queues = queues_of(bytes);
-  contents.settlement = {head.settled.counts, WallTime(Duration(head.settled.time)),
-                         clean_utf8(head.settled.by.view(), std::string::npos)};
-  contents.crash = read_crash(bytes.crash());
+  contents.queues = queues_of(parts);
+  contents.settlement = {head.settled.counts, WallTime(Duration(head.settled.time)), head.settled.by.text()};
+  contents.crash = read_crash(parts.crash());
   if (head.ended != 0) {
-    contents.unclean_end = {WallTime(Duration(head.ended)), clean_utf8(head.why_unclean.view(), std::string::npos)};
+    contents.unclean_end = {WallTime(Duration(head.ended)), head.why_unclean.text()};
   }
   const bool blames = contents.crash && contents.crash->blamed;
   for (std::uint32_t i = 0; i < slots; ++i) {
-    contents.given_back += bytes.slot(i).state.load() == format::kGone ? 1 : 0;
-    if (auto held = read_slot(bytes, i, contents.unreadable)) {
-      held->blamed = blames && contents.crash->slot == i + 1 && bytes.crash().message.view() == held->receipt.id;
+    contents.given_back += parts.slot(i).state.load() == format::kGone ? 1 : 0;
+    if (auto held = read_slot(parts, i, contents.unreadable)) {
+      held->blamed = blames && contents.crash->slot == i + 1 && parts.crash().message.view() == held->receipt.id;
       contents.held.push_back(*std::move(held));
     }
   }
@@ -213,7 +198,7 @@ Result<std::shared_ptr<HostLedger>> HostLedger::create(const std::string& folder
     return give_up("mapped", code);
   }
   auto ledger = std::shared_ptr<HostLedger>(new HostLedger(std::move(made), static_cast<char*>(base), file));
-  format::Head& head = ledger->head();
+  format::Head& head = ledger->parts_.head();
   head.magic = format::kMagic;
   head.version = format::kVersion;
   head.size = format::kSlotsAt;
@@ -233,42 +218,35 @@ Result<std::shared_ptr<HostLedger>> HostLedger::create(const std::string& folder
 
 HostLedger::HostLedger(Descriptor descriptor, char* base, std::string file)
     : descriptor_(std::move(descriptor)),
-      base_(base),
+      parts_{base},
       file_(std::move(file)),
-      memory_{base_, format::file_size(format::kSlotsAtMost)} {
+      memory_{base, format::file_size(format::kSlotsAtMost)} {
   survive_truncation(&memory_);
 }
 
 HostLedger::~HostLedger() {
-  if (is_file_at(file_, descriptor_.get())) {
-    bool empty = crash_record().state.load() == CrashRecord::none && head().ended == 0;
-    const std::uint32_t slots = head().slots.load();
-    for (std::uint32_t i = 0; i < slots && empty; ++i) {
-      const std::uint32_t state = slot(i).state.load();
-      empty = state != format::kHeld && state != format::kRunning;
-    }
-    if (empty) {
-      ::unlink(file_.c_str());
-    }
+  if (is_file_at(file_, descriptor_.get()) && crash_record().state.load() == CrashRecord::none &&
+      parts_.head().ended == 0) {
+    ::unlink(file_.c_str());
   }
   survive_truncation(nullptr);
-  ::munmap(base_, format::file_size(format::kSlotsAtMost));
+  ::munmap(parts_.base, format::file_size(format::kSlotsAtMost));
 }
 
 bool HostLedger::is_whole() const {
   struct stat status {};
   return is_file_at(file_, descriptor_.get()) && ::fstat(descriptor_.get(), &status) == 0 &&
-         status.st_size >= static_cast<off_t>(format::file_size(head().slots.load())) && !memory_.cut_off.load();
+         status.st_size >= static_cast<off_t>(format::file_size(parts_.head().slots.load())) && !memory_.cut_off.load();
 }
 
 std::uint16_t HostLedger::take_job(const LedgerJob& taken) {
   const MutexLock lock(mutex_);
   std::uint16_t index = 0;
-  while (index < format::kJobs && job(index).used.load() != 0) {
+  while (index < format::kJobs && parts_.job(index).used.load() != 0) {
     ++index;
   }
   if (index < format::kJobs) {
-    format::JobEntry& entry = job(index);
+    format::JobEntry& entry = parts_.job(index);
     entry.used.store(1);
     entry.dlq = taken.address.half == queue::Half::dlq ? 1 : 0;
     entry.name.assign(taken.facts.job);
@@ -278,17 +256,17 @@ std::uint16_t HostLedger::take_job(const LedgerJob& taken) {
 }
 
 bool HostLedger::grow() {
-  const std::uint32_t slots = head().slots.load();
+  const std::uint32_t slots = parts_.head().slots.load();
   const std::uint32_t more = std::min(slots * 2, format::kSlotsAtMost);
   if (more == slots) {
     return false;
   }
   const std::size_t size = format::file_size(more);
   // The pages that are in use are mapped anew at the same addresses, to the same bytes.
-  if (!is_whole() || allocate(descriptor_.get(), size) != 0 || !map(descriptor_.get(), base_, size)) {
+  if (!is_whole() || allocate(descriptor_.get(), size) != 0 || !map(descriptor_.get(), parts_.base, size)) {
     return false;
   }
-  head().slots.store(more);
+  parts_.head().slots.store(more);
   return true;
 }
 
@@ -299,7 +277,7 @@ std::uint32_t HostLedger::take_block() {
     free_blocks_.pop_back();
     return first;
   }
-  if (handed_out_ + kBlock > head().slots.load() && !grow()) {
+  if (handed_out_ + kBlock > parts_.head().slots.load() && !grow()) {
     return format::kSlotsAtMost;
   }
   return std::exchange(handed_out_, handed_out_ + kBlock);
@@ -309,13 +287,13 @@ void HostLedger::give_back(const std::vector<std::uint16_t>& jobs, const std::ve
   const MutexLock lock(mutex_);
   for (const std::uint32_t first : blocks) {
     for (std::uint32_t i = 0; i < kBlock; ++i) {
-      slot(first + i).state.store(format::kFree);
+      parts_.slot(first + i).state.store(format::kFree);
     }
     free_blocks_.push_back(first);
   }
   for (const std::uint16_t index : jobs) {
     if (index < format::kJobs) {
-      job(index).used.store(0);
+      parts_.job(index).used.store(0);
     }
   }
 }
@@ -327,7 +305,7 @@ std::uint32_t JobSlots::attach(std::shared_ptr<HostLedger> ledger) {
     jobs_.push_back(ledger_->take_job(queue));
   }
   const auto held = static_cast<std::uint32_t>(unrecorded_);
-  ledger_->head().unrecorded.fetch_add(held, std::memory_order_relaxed);
+  ledger_->parts_.head().unrecorded.fetch_add(held, std::memory_order_relaxed);
   live_.store(ledger_.get(), std::memory_order_release);
   return held;
 }
@@ -342,7 +320,7 @@ void JobSlots::count_unrecorded(std::int32_t change) noexcept {
   }
   if (ledger != nullptr) {
     unrecorded_ += change;
-    ledger->head().unrecorded.fetch_add(static_cast<std::uint32_t>(change), std::memory_order_relaxed);
+    ledger->parts_.head().unrecorded.fetch_add(static_cast<std::uint32_t>(change), std::memory_order_relaxed);
   }
 }
 
@@ -439,7 +417,7 @@ std::string LedgerContents::cause() const {
 
 Result<LedgerContents> read_ledger(const std::string& file) {
   const Descriptor opened = open_ledger(file, O_RDONLY);
-  return opened.open() ? parse(file, LedgerBytes(opened.get())) : cannot_open(file, errno);
+  return opened.open() ? parse(file, opened.get()) : cannot_open(file, errno);
 }
 
 bool has_owner(const std::string& file) {
@@ -459,12 +437,13 @@ Result<std::unique_ptr<OrphanLedger>> OrphanLedger::take(const std::string& file
   if (owned || !is_file_at(file, opened.get())) {
     return std::unique_ptr<OrphanLedger>();
   }
-  SLUICE_TRY(contents, parse(file, LedgerBytes(opened.get())));
+  SLUICE_TRY(contents, parse(file, opened.get()));
   return std::unique_ptr<OrphanLedger>(new OrphanLedger(std::move(opened), std::move(*contents)));
 }
 
 Result<void> OrphanLedger::archive(const LedgerSettlement& settlement) {
-  const LedgerBytes before(descriptor_.get());
+  LedgerBytes bytes(descriptor_.get());
+  const format::Parts before = bytes.parts();
   Descriptor writable = open_ledger(contents_.file, O_RDWR);
   // What was held moves together, so that the rest of the file can go.
   std::uint32_t kept = 0;

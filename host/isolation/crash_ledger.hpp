@@ -92,6 +92,22 @@ static_assert(sizeof(Head) <= kPage);
 
 constexpr std::size_t file_size(std::uint32_t slots) { return kSlotsAt + std::size_t{slots} * sizeof(Slot); }
 
+/// A ledger's parts, in memory where it begins at `base`.
+struct Parts {
+  char* base;
+
+  Head& head() const { return at<Head>(0); }
+  CrashRecord& crash() const { return at<CrashRecord>(kCrashAt); }
+  JobEntry& job(std::size_t index) const { return at<JobEntry>(kJobsAt + index * sizeof(JobEntry)); }
+  Slot& slot(std::size_t index) const { return at<Slot>(kSlotsAt + index * sizeof(Slot)); }
+
+ private:
+  template <typename Part>
+  Part& at(std::size_t offset) const {
+    return *reinterpret_cast<Part*>(base + offset);
+  }
+};
+
 }  // namespace sluice::isolation::format
 
 /// What this process holds and runs, in a file that outlives it.
@@ -150,8 +166,8 @@ class JobSlots;
 
 /// The crash ledger of this process: a file in memory that the kernel keeps when the process is gone, locked for as
 /// long as it lives: one whose lock can be had has no living owner. Thread-safe; shared by the host and its jobs. No
-/// system call is made while messages pass, unless the file grows. It disappears with the object unless something is
-/// held in it.
+/// system call is made while messages pass, unless the file grows. It disappears with the object, unless it tells of a
+/// crash or of an end that was not clean.
 class HostLedger : boost::noncopyable {
  public:
   /// Makes a file in `folder` (made too, 0700). An Error that names cause and mend where that cannot be: the host goes
@@ -161,29 +177,24 @@ class HostLedger : boost::noncopyable {
   ~HostLedger();
 
   /// Once, of a ledger that was made late: every job that holds something has its part.
-  void has_all_jobs() { head().unrecorded.fetch_sub(1); }
+  void has_all_jobs() { parts_.head().unrecorded.fetch_sub(1); }
 
   /// False: its file was removed, replaced or cut off: the next host will not know what is held.
   bool is_whole() const;
 
   /// The host ends itself, by a drain that left something behind.
   void note_unclean_end(WallTime now, std::string_view why) {
-    head().why_unclean.assign(why);
-    head().ended = now.time_since_epoch().count();
+    parts_.head().why_unclean.assign(why);
+    parts_.head().ended = now.time_since_epoch().count();
   }
 
   /// Where the crash handler writes.
-  CrashRecord& crash_record() { return *reinterpret_cast<CrashRecord*>(base_ + format::kCrashAt); }
+  CrashRecord& crash_record() { return parts_.crash(); }
 
  private:
   friend class JobSlots;
 
   HostLedger(Descriptor descriptor, char* base, std::string file);
-  format::Head& head() const { return *reinterpret_cast<format::Head*>(base_); }
-  format::JobEntry& job(std::size_t index) {
-    return reinterpret_cast<format::JobEntry*>(base_ + format::kJobsAt)[index];
-  }
-  format::Slot& slot(std::uint32_t index) { return reinterpret_cast<format::Slot*>(base_ + format::kSlotsAt)[index]; }
   /// The index of an entry that nobody used; kJobs when there is none.
   std::uint16_t take_job(const LedgerJob& job);
   /// The first of kBlock slots that nobody uses, growing the file when it must; kSlotsAtMost when there are none.
@@ -193,7 +204,7 @@ class HostLedger : boost::noncopyable {
 
   // Fixed after construction. The addresses stay what they are as the file grows.
   const Descriptor descriptor_;
-  char* const base_;
+  const format::Parts parts_;
   const std::string file_;
   FileMemory memory_;  ///< synchronises itself
   // Guarded by mutex_.
@@ -240,7 +251,7 @@ class JobSlots final : public JobLedger {
   void drop(HeldSlot slot) noexcept override;
 
  private:
-  format::Slot& at(HeldSlot slot) { return live_.load(std::memory_order_relaxed)->slot(slot - 1); }
+  format::Slot& at(HeldSlot slot) { return live_.load(std::memory_order_relaxed)->parts_.slot(slot - 1); }
   void count_unrecorded(std::int32_t change) noexcept SLUICE_EXCLUDES(mutex_);
   bool take_block() noexcept;
 
