@@ -1,15 +1,10 @@
 #pragma once
 
-#include <sys/types.h>
-
-#include <boost/core/noncopyable.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/descriptor.hpp"
 #include "base/error.hpp"
 
 namespace sluice::isolation {
@@ -26,40 +21,19 @@ struct TrialEnd {
   std::vector<std::string> told;  ///< what it told, in order
 };
 
-/// This very program as a child that does what may crash or hang a process. The child says each step before it takes
-/// it (TrialSteps), so that the one that it died of is known. A resource of one thread.
-class TrialChild : boost::noncopyable {
- public:
-  /// `interrupt`: ends the child as soon as it can be read; -1: nothing does.
-  explicit TrialChild(Duration step_limit = kStepLimit, int interrupt = -1)
-      : step_limit_(step_limit), interrupt_(interrupt) {}
-
-  /// Runs `sluice WORDS... --steps N` in the folder; empty: in this process's. Fails when there is no process to be
-  /// had. Nothing of it is to be left without `watch`.
-  std::optional<Error> start(std::vector<std::string> words, const std::string& folder = {});
-  /// Waits until it has ended, or ends it when a step takes too long or at the interrupt. Nothing of the child is left
-  /// then.
-  TrialEnd watch();
-
- private:
-  /// The end of a pipe that is read, without waiting.
-  struct Listener {
-    Descriptor descriptor;
-    std::string text;
-
-    void read();
-  };
-
-  /// True once the interrupt has come.
-  bool listen();
-  TrialEnd end_of(std::string cause, bool timed_out) const;
-
-  const Duration step_limit_;
-  const int interrupt_;
-  Listener steps_;
-  Listener said_;
-  pid_t pid_ = -1;
+/// What is tried in a process of its own, and how. A value.
+struct Trial {
+  std::vector<std::string> words;  ///< of its command line
+  std::string folder{};            ///< in which it runs; empty: in this process's
+  Duration step_limit = kStepLimit;
+  int interrupt = -1;  ///< ends it as soon as this can be read; -1: nothing does
 };
+
+/// Runs `sluice WORDS... --steps N`, this very program, as a child that does what may crash or hang a process. The
+/// child says each step before it takes it (TrialSteps), so that the one that it died of is known. Waits until it has
+/// ended, or ends it when a step takes too long or at the interrupt: nothing of it is left then. Fails when there is no
+/// process to be had.
+Result<TrialEnd> run_trial(Trial trial);
 
 /// In the child: says what comes next, to whoever finds this process dead. Used by one thread at a time.
 class TrialSteps {

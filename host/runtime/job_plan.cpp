@@ -230,16 +230,12 @@ void try_jobs(const std::string& host_file, const std::vector<std::string>& name
 Result<TrialVerdict> try_plugins(TrialRequest request) {
   TrialVerdict verdict;
   while (!request.files.empty() || !request.jobs.empty()) {
-    isolation::TrialChild child;
-    if (auto failed = child.start(command_line(request))) {
-      return *failed;
-    }
-    const isolation::TrialEnd end = child.watch();
-    if (end.cause.empty()) {
+    SLUICE_TRY(end, isolation::run_trial({command_line(request)}));
+    if (end->cause.empty()) {
       break;
     }
-    if (!blame(end, request, verdict)) {
-      return Error(ErrorCode::unavailable, "plugins cannot be tried: the process for it " + end.cause);
+    if (!blame(*end, request, verdict)) {
+      return Error(ErrorCode::unavailable, "plugins cannot be tried: the process for it " + end->cause);
     }
   }
   return verdict;

@@ -128,15 +128,11 @@ Result<void> Validation::run_child(const std::vector<std::string>& more, CheckRe
   }
   words.insert(words.end(),
                {"--seed", std::to_string(request_.seed), "--step-limit", std::to_string(request_.step_limit.count())});
-  isolation::TrialChild child(request_.step_limit, request_.interrupt);
-  if (auto failed = child.start(std::move(words), scratch_->path())) {
-    return *failed;
-  }
-  const isolation::TrialEnd end = child.watch();
-  if (end.interrupted) {
+  SLUICE_TRY(end, isolation::run_trial({std::move(words), scratch_->path(), request_.step_limit, request_.interrupt}));
+  if (end->interrupted) {
     return Error(ErrorCode::cancelled, "interrupted; nothing of the plugin is left running");
   }
-  for (const std::string& line : end.told) {
+  for (const std::string& line : end->told) {
     const std::vector<std::string> fields = told_fields(line);
     const std::string& kind = fields.front();
     if (kind == kFound) {
@@ -160,12 +156,12 @@ Result<void> Validation::run_child(const std::vector<std::string>& more, CheckRe
       hindrance_ = fields[1];
     }
   }
-  if (!end.cause.empty()) {
-    file(end_finding(end, own.check), own);
+  if (!end->cause.empty()) {
+    file(end_finding(*end, own.check), own);
     // What a plain instance, or a plain message, does is done again by every check.
     if (own.check == "create") {
       hindrance_ = "no instance can be made";
-    } else if (own.check == "stop" || (end.timed_out && end.step.starts_with("handle "))) {
+    } else if (own.check == "stop" || (end->timed_out && end->step.starts_with("handle "))) {
       hindrance_ = "it ends no plain message";
     }
   }
