@@ -181,14 +181,10 @@ std::optional<ShipQueue::Notice> ShipQueue::notice(SteadyTime now) {
 class Shipper::Destination {
  public:
   Destination(std::unique_ptr<Collector> its_collector, dynamo::HttpTransport& its_transport, Random& random)
-      : collector(std::move(its_collector)),
-        transport(its_transport),
-        batch_items(collector->limits().batch_items),
-        queue(collector->limits(), random) {}
+      : collector(std::move(its_collector)), transport(its_transport), queue(collector->limits(), random) {}
 
   const std::unique_ptr<Collector> collector;
   dynamo::HttpTransport& transport;
-  const std::size_t batch_items;
   ShipQueue queue;
 };
 
@@ -198,7 +194,6 @@ Shipper::Shipper(const Clock& clock, Random& random, Tell tell)
 Shipper::~Shipper() { stop(); }
 
 Shipper::Destination& Shipper::add(std::unique_ptr<Collector> collector, dynamo::HttpTransport& transport) {
-  const MutexLock lock(mutex_);
   return lanes_.emplace_back(std::move(collector), transport, random_);
 }
 
@@ -212,7 +207,8 @@ void Shipper::put(Destination& lane, std::string item) {
     const std::size_t before = lane.queue.figures().waiting;
     const bool taken = lane.queue.put(std::move(item), now);
     // The thread is woken for the first one, for a full batch, and for what it has to tell.
-    const bool news = taken ? before == 0 || before + 1 == lane.batch_items : lane.queue.has_notice(now);
+    const bool news =
+        taken ? before == 0 || before + 1 == lane.collector->limits().batch_items : lane.queue.has_notice(now);
     if (!news) {
       return;
     }
@@ -251,41 +247,29 @@ std::vector<SenderStatus> Shipper::statuses() const {
 
 SteadyTime Shipper::step(const std::stop_token&) {
   SteadyTime next = SteadyTime::max();
-  std::vector<std::string> notices;
-  std::vector<Sending> sendings;
-  {
-    const MutexLock lock(mutex_);
-    sendings = due(clock_.steady_now(), next, notices);
-  }
-  for (const std::string& notice : notices) {
-    tell_(notice);
-  }
-  for (const Sending& sending : sendings) {
-    send(sending);
-  }
-  return sendings.empty() ? next : SteadyTime::min();
-}
-
-std::vector<Shipper::Sending> Shipper::due(SteadyTime now, SteadyTime& next, std::vector<std::string>& notices) {
-  std::vector<Sending> sendings;
   for (Destination& lane : lanes_) {
-    const ShipQueue::Order order = lane.queue.next(now);
-    next = std::min(next, order.wake);
+    ShipQueue::Order order;
+    std::optional<ShipQueue::Notice> notice;
+    {
+      const MutexLock lock(mutex_);
+      const SteadyTime now = clock_.steady_now();
+      order = lane.queue.next(now);
+      notice = lane.queue.notice(now);
+    }
+    if (notice) {
+      tell_(std::to_string(notice->dropped) + " items for " + lane.collector->name() + " were dropped: " + notice->why);
+    }
     if (order.send) {
-      sendings.push_back({&lane, order.deadline});
+      send(lane, order.deadline);
     }
-    if (const auto notice = lane.queue.notice(now)) {
-      notices.push_back(std::to_string(notice->dropped) + " items for " + lane.collector->name() +
-                        " were dropped: " + notice->why);
-    }
+    next = std::min(next, order.wake);
   }
-  return sendings;
+  return next;
 }
 
-void Shipper::send(const Sending& sending) {
-  Destination& lane = *sending.lane;
+void Shipper::send(Destination& lane, SteadyTime deadline) {
   // The batch stays as it is until it is answered, so that nobody waits while it is put together.
-  lane.transport.send(lane.collector->request(lane.queue.batch(), clock_.wall_now()), Deadline::at(sending.deadline),
+  lane.transport.send(lane.collector->request(lane.queue.batch(), clock_.wall_now()), Deadline::at(deadline),
                       [this, &lane](const dynamo::HttpResult& result) { answered(lane, result); });
 }
 

@@ -178,26 +178,20 @@ class Shipper final : public runtime::RepeatingService {
   std::vector<SenderStatus> statuses() const;
 
  private:
-  struct Sending {
-    Destination* lane = nullptr;
-    SteadyTime deadline{};
-  };
-
   SteadyTime step(const std::stop_token& stop) override;
   void end() override;
-  /// What is to be sent now; otherwise until when nothing is.
-  std::vector<Sending> due(SteadyTime now, SteadyTime& next, std::vector<std::string>& notices) SLUICE_REQUIRES(mutex_);
-  void send(const Sending& sending);
+  void send(Destination& lane, SteadyTime deadline);
   void answered(Destination& lane, const dynamo::HttpResult& result);
 
   // Fixed after construction.
   const Clock& clock_;
   Random& random_;
   const Tell tell_;
+  // Fixed once it has started. Their queues are guarded by mutex_.
+  std::list<Destination> lanes_;
 
   mutable Mutex mutex_;
   Condition changed_;  ///< a batch has been answered
-  std::list<Destination> lanes_ SLUICE_GUARDED_BY(mutex_);
   bool ended_ SLUICE_GUARDED_BY(mutex_) = false;
 };
 

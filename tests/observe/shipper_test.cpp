@@ -79,8 +79,8 @@ TEST_F(ShipperTest, ACollectorThatNeverAnswersHoldsUpNobodyAndIsTold) {
   }
   EXPECT_EQ(figures().dropped, 997U);
   EXPECT_EQ(figures().waiting, 3U);
-  EXPECT_FALSE(shipper.flush(clock.steady_now()));
   transport.wait_for_requests(1);
+  EXPECT_FALSE(shipper.flush(clock.steady_now()));
   shipper.stop();
   EXPECT_EQ(figures().dropped, 1000U) << "what was under way counts as dropped";
   EXPECT_TRUE(transport.release(test::FakeTransport::response(200, ""))) << "an answer after the end is nobody's";
