@@ -1,11 +1,15 @@
 #include "host/observe/http_endpoint.hpp"
 
 #include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
@@ -37,6 +41,7 @@ constexpr std::size_t kMaxConnections = 64;
 constexpr std::size_t kMaxHeaderBytes = 8 * 1024;
 /// What is read and thrown away after a refused request, so that the client sees the answer and not a reset.
 constexpr std::size_t kMaxDiscardedBytes = 64 * 1024;
+constexpr std::size_t kMaxAnswerBytes = 64 * 1024;
 constexpr std::chrono::seconds kRequestTime(5);
 constexpr std::chrono::seconds kAnswerTime(5);
 constexpr std::chrono::seconds kDiscardTime(1);
@@ -52,6 +57,11 @@ Result<HostAndPort> parse_listen(const std::string& text) {
     return Error(ErrorCode::invalid, "http.listen \"" + text + "\" is no \"host:port\", such as \"127.0.0.1:9464\"");
   }
   return address;
+}
+
+/// Where a process of this machine reaches "host:port".
+std::string loopback_of(std::string_view host) {
+  return host.empty() || host == "0.0.0.0" ? "127.0.0.1" : host == "::" ? "::1" : std::string(host);
 }
 
 Error listen_error(const std::string& listen, const error_code& cause) {
@@ -110,6 +120,14 @@ Answer answer_for(const HttpHandlers& handlers, const Question& question) {
   return {http::status::ok, handlers.metrics(), "text/plain; version=0.0.4; charset=utf-8"};
 }
 
+std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
+
+/// False: it is the network's own failure, and nobody is there to answer.
+bool is_about_http(const error_code& failed) {
+  return failed.category() == make_error_code(http::error::bad_method).category() &&
+         failed != http::error::end_of_stream;
+}
+
 Answer refusal(const error_code& cause) {
   if (cause == http::error::header_limit) {
     return {http::status::request_header_fields_too_large, "header too large\n"};
@@ -117,100 +135,62 @@ Answer refusal(const error_code& cause) {
   return {http::status::bad_request, "not an HTTP request\n"};
 }
 
-/// One connection: reads one request header, answers, closes. Lives as long as an operation of it is pending.
-class Connection : public std::enable_shared_from_this<Connection> {
- public:
-  using Ended = std::function<void(std::uint64_t id)>;
-
-  Connection(std::uint64_t id, tcp::socket socket, const HttpHandlers& handlers, Ended ended)
-      : id_(id), stream_(std::move(socket)), handlers_(handlers), ended_(std::move(ended)) {
-    parser_.header_limit(kMaxHeaderBytes);
+http::response<http::string_body> response_of(Answer answer, bool head) {
+  http::response<http::string_body> response(answer.status, 11);
+  response.set(http::field::content_type, answer.type);
+  response.set(http::field::cache_control, "no-store");
+  if (answer.status == http::status::method_not_allowed) {
+    response.set(http::field::allow, "GET, HEAD");
   }
+  response.keep_alive(false);
+  response.content_length(answer.body.size());
+  response.body() = head ? std::string() : std::move(answer.body);
+  return response;
+}
 
-  void run() {
-    stream_.expires_after(kRequestTime);
-    http::async_read_header(stream_, buffer_, parser_,
-                            [self = shared_from_this()](error_code failed, std::size_t) { self->on_header(failed); });
-  }
+using Stream = std::shared_ptr<beast::tcp_stream>;
+constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 
-  /// Makes pending operations fail; their handlers then find nothing to do.
-  void close() {
-    closed_ = true;
-    stream_.close();
-  }
-
- private:
-  void on_header(const error_code& failed) {
-    if (closed_ || failed == http::error::end_of_stream || failed == beast::error::timeout) {
-      return end();
+/// Reads on until the client closes: closing with bytes unread would send a reset that can overtake the answer.
+asio::awaitable<void> discard(Stream stream) {
+  error_code ignored;
+  stream->socket().shutdown(tcp::socket::shutdown_send, ignored);
+  stream->expires_after(kDiscardTime);
+  std::array<char, 1024> scratch{};
+  for (std::size_t discarded = 0; discarded <= kMaxDiscardedBytes;) {
+    const auto [failed, size] = co_await stream->async_read_some(asio::buffer(scratch), kTuple);
+    if (failed) {
+      co_return;
     }
-    const bool understood = !failed;
-    if (!understood && failed.category() != make_error_code(http::error::bad_method).category()) {
-      return end();  // the network's own failure: nobody is there to answer
-    }
-    const auto& request = parser_.get();
-    const auto view = [](beast::string_view text) { return std::string_view(text.data(), text.size()); };
-    const Question question{request.method(), view(request.target()), view(request[http::field::accept])};
-    const Answer answer = understood ? answer_for(handlers_, question) : refusal(failed);
-    const bool head = understood && request.method() == http::verb::head;
-    const bool complete = understood && (head || request.method() == http::verb::get);
-    write(answer, head, complete);
+    discarded += size;
   }
+}
 
-  void write(const Answer& answer, bool head, bool complete) {
-    response_.version(11);
-    response_.result(answer.status);
-    response_.set(http::field::content_type, answer.type);
-    response_.set(http::field::cache_control, "no-store");
-    if (answer.status == http::status::method_not_allowed) {
-      response_.set(http::field::allow, "GET, HEAD");
-    }
-    response_.keep_alive(false);
-    response_.content_length(answer.body.size());
-    response_.body() = head ? std::string() : answer.body;
-    stream_.expires_after(kAnswerTime);
-    http::async_write(stream_, response_, [self = shared_from_this(), complete](error_code failed, std::size_t) {
-      if (failed || complete || self->closed_) {
-        return self->end();
-      }
-      self->stream_.expires_after(kDiscardTime);
-      self->discard();
-    });
+/// One connection: reads one request header, and answers. Whoever closes the stream ends it.
+asio::awaitable<void> converse(Stream stream, const HttpHandlers& handlers) {
+  beast::flat_buffer buffer(kMaxHeaderBytes);
+  http::request_parser<http::empty_body> parser;
+  parser.header_limit(kMaxHeaderBytes);
+  stream->expires_after(kRequestTime);
+  const auto [failed, size] = co_await http::async_read_header(*stream, buffer, parser, kTuple);
+  if (failed && !is_about_http(failed)) {
+    co_return;
   }
-
-  /// Reads on until the client closes: closing with bytes unread would send a reset that can overtake the answer.
-  void discard() {
-    error_code ignored;
-    stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
-    stream_.async_read_some(asio::buffer(scratch_), [self = shared_from_this()](error_code failed, std::size_t size) {
-      self->discarded_ += size;
-      if (failed || self->closed_ || self->discarded_ > kMaxDiscardedBytes) {
-        return self->end();
-      }
-      self->discard();
-    });
+  const auto& request = parser.get();
+  const bool head = !failed && request.method() == http::verb::head;
+  const bool complete = head || (!failed && request.method() == http::verb::get);
+  const auto response = response_of(
+      failed ? refusal(failed)
+             : answer_for(handlers, {request.method(), view(request.target()), view(request[http::field::accept])}),
+      head);
+  stream->expires_after(kAnswerTime);
+  const auto [unsent, sent] = co_await http::async_write(*stream, response, kTuple);
+  if (!unsent && !complete) {
+    co_await discard(stream);
   }
-
-  void end() {
-    if (!closed_) {
-      error_code ignored;
-      stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
-      close();
-    }
-    ended_(id_);
-  }
-
-  const std::uint64_t id_;
-  beast::tcp_stream stream_;
-  const HttpHandlers& handlers_;
-  const Ended ended_;
-  beast::flat_buffer buffer_{kMaxHeaderBytes};
-  http::request_parser<http::empty_body> parser_;
-  http::response<http::string_body> response_;
-  std::array<char, 1024> scratch_{};
-  std::size_t discarded_ = 0;
-  bool closed_ = false;
-};
+  error_code ignored;
+  stream->socket().shutdown(tcp::socket::shutdown_both, ignored);
+}
 
 class Server final : public HttpEndpoint {
  public:
@@ -218,31 +198,21 @@ class Server final : public HttpEndpoint {
   ~Server() override { end(); }
 
   error_code listen(const HostAndPort& address) {
+    if (address.host.empty()) {
+      // Not restricted to IPv6 the socket takes both.
+      const auto port = parse_number<std::uint16_t>(address.port).value_or(0);
+      const error_code failed = bind({tcp::v6(), port});
+      return failed == asio::error::address_family_not_supported ? bind({tcp::v4(), port}) : failed;
+    }
     error_code failed;
-    tcp::resolver resolver(io_);
-    const auto flags = tcp::resolver::passive | tcp::resolver::numeric_service;
-    const auto found = resolver.resolve(address.host, address.port, flags, failed);
-    if (failed) {
-      return failed;
-    }
-    // ":port" resolves to 0.0.0.0 first and :: second; the latter, not restricted to IPv6, takes both.
-    tcp::endpoint endpoint = found.begin()->endpoint();
-    for (const auto& entry : found) {
-      if (address.host.empty() && entry.endpoint().address().is_v6()) {
-        endpoint = entry.endpoint();
-      }
-    }
-    failed = bind(endpoint);
-    if (failed == asio::error::address_family_not_supported && endpoint.address().is_v6() && address.host.empty()) {
-      failed = bind(tcp::endpoint(tcp::v4(), endpoint.port()));
-    }
-    return failed;
+    const auto found = tcp::resolver(io_).resolve(address.host, address.port, tcp::resolver::numeric_service, failed);
+    return failed ? failed : bind(found.begin()->endpoint());
   }
 
   std::string address() const override { return address_; }
 
   Result<void> start() override {
-    asio::post(io_, [this] { accept(); });
+    asio::co_spawn(io_, accept(), asio::detached);
     return thread_.start([this](const std::stop_token&) { serve(); });
   }
   void stop() override { end(); }
@@ -290,19 +260,23 @@ class Server final : public HttpEndpoint {
     }
   }
 
-  void accept() {
-    acceptor_.async_accept([this](error_code failed, tcp::socket socket) {
-      if (failed == asio::error::operation_aborted) {
-        return;
+  asio::awaitable<void> accept() {
+    while (true) {
+      try {
+        auto [failed, socket] = co_await acceptor_.async_accept(kTuple);
+        if (failed == asio::error::operation_aborted) {
+          co_return;
+        }
+        if (failed) {
+          retry_.expires_after(kAcceptRetry);
+          co_await retry_.async_wait(kTuple);
+        } else {
+          admit(std::move(socket));
+        }
+      } catch (const std::exception&) {
+        continue;  // memory: it costs one connection, not the endpoint
       }
-      if (failed) {
-        retry_.expires_after(kAcceptRetry);
-        retry_.async_wait([this](error_code) { accept(); });
-        return;
-      }
-      accept();  // first, so that whatever goes wrong with this connection cannot end accepting
-      admit(std::move(socket));
-    });
+    }
   }
 
   void admit(tcp::socket socket) {
@@ -311,10 +285,9 @@ class Server final : public HttpEndpoint {
       connections_.erase(connections_.begin());
     }
     const std::uint64_t id = next_id_++;
-    auto connection = std::make_shared<Connection>(id, std::move(socket), handlers_,
-                                                   [this](std::uint64_t ended) { connections_.erase(ended); });
-    connections_.emplace(id, connection);
-    connection->run();
+    const Stream stream = std::make_shared<beast::tcp_stream>(std::move(socket));
+    connections_.emplace(id, stream);
+    asio::co_spawn(io_, converse(stream, handlers_), [this, id](const std::exception_ptr&) { connections_.erase(id); });
   }
 
   // Fixed after construction.
@@ -323,7 +296,7 @@ class Server final : public HttpEndpoint {
   // Touched only by the thread, and by stop() once it has ended. A pending operation owns its connection and refers to
   // the map, so io_, which destroys pending operations, is declared after it.
   std::uint64_t next_id_ = 0;
-  std::map<std::uint64_t, std::shared_ptr<Connection>> connections_;
+  std::map<std::uint64_t, Stream> connections_;
   asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
   asio::steady_timer retry_{io_};
@@ -370,17 +343,6 @@ Result<std::unique_ptr<HttpEndpoint>> HttpEndpoint::open(const std::string& list
   }
   return std::unique_ptr<HttpEndpoint>(std::move(server));
 }
-
-namespace {
-
-constexpr std::size_t kMaxAnswerBytes = 64 * 1024;
-
-/// Where a process of this machine reaches "host:port".
-std::string loopback_of(std::string_view host) {
-  return host.empty() || host == "0.0.0.0" ? "127.0.0.1" : host == "::" ? "::1" : std::string(host);
-}
-
-}  // namespace
 
 Result<ProbeAnswer> probe(const std::string& listen, const std::string& path, std::chrono::milliseconds patience) {
   const auto silence = [&listen](const std::string& why) {

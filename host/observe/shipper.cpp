@@ -225,7 +225,7 @@ void Shipper::end() {
 }
 
 bool Shipper::flush(SteadyTime until) {
-  const auto idle = [this]() SLUICE_NO_TSA {
+  const auto idle = [this] {
     return std::all_of(lanes_.begin(), lanes_.end(), [](const Destination& lane) { return lane.queue.idle(); });
   };
   const MutexLock lock(mutex_);
