@@ -94,20 +94,8 @@ std::string json_line(const LogLine& shown, bool datadog, std::string_view decor
 }  // namespace
 
 std::string_view name_of(LogLevel level) {
-  switch (level) {
-    case LogLevel::trace:
-      return "trace";
-    case LogLevel::debug:
-      return "debug";
-    case LogLevel::info:
-      return "info";
-    case LogLevel::warn:
-      return "warn";
-    case LogLevel::error:
-    case LogLevel::off:
-      break;
-  }
-  return "error";
+  constexpr std::array<std::string_view, 6> kNames{"trace", "debug", "info", "warn", "error", "error"};
+  return kNames.at(static_cast<std::size_t>(level));
 }
 
 void write_fields(JsonWriter& json, std::span<const LogField> fields) {

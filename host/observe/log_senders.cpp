@@ -1,10 +1,12 @@
 #include "host/observe/log_senders.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 #include <utility>
 
+#include "base/text/joined.hpp"
 #include "base/timestamp.hpp"
 #include "base/uuid.hpp"
 #include "host/observe/trace_context.hpp"
@@ -17,16 +19,8 @@ using Texts = std::map<std::string, std::string>;
 
 /// As Sentry and Rollbar name it.
 std::string_view level_of(LogLevel level) {
-  switch (level) {
-    case LogLevel::error:
-      return "error";
-    case LogLevel::warn:
-      return "warning";
-    case LogLevel::info:
-      return "info";
-    default:
-      return "debug";
-  }
+  constexpr std::array<std::string_view, 6> kNames{"debug", "debug", "info", "warning", "error", "error"};
+  return kNames.at(static_cast<std::size_t>(level));
 }
 
 /// The fields that may go out, as members. A message's id is often a customer's or an order's number: without `pii` it
@@ -198,23 +192,19 @@ class Rollbar final : public LogService {
 /// "env:prod,version:1.0.0,team:orders": how Datadog writes tags. A comma ends one, so that none may hold another.
 std::string tags_of(const std::string& environment, const std::string& version,
                     const std::map<std::string, std::string>& more) {
-  std::string tags;
+  std::vector<std::string> tags;
   const auto add = [&tags](const std::string& name, const std::string& value) {
-    if (value.empty()) {
-      return;
+    if (!value.empty()) {
+      std::string& tag = tags.emplace_back(name + ":" + value);
+      std::replace(tag.begin(), tag.end(), ',', '_');
     }
-    std::string tag = name + ":" + value;
-    for (char& c : tag) {
-      c = c == ',' ? '_' : c;
-    }
-    tags += (tags.empty() ? "" : ",") + tag;
   };
   add("env", environment);
   add("version", version);
   for (const auto& [name, value] : more) {
     add(name, value);
   }
-  return tags;
+  return joined(tags, ",");
 }
 
 class Datadog final : public LogService {
@@ -237,11 +227,7 @@ class Datadog final : public LogService {
 
  private:
   std::string body_of(std::span<const std::string> items, WallTime) const override {
-    std::string body = "[";
-    for (const std::string& item : items) {
-      body += (body.size() > 1 ? "," : "") + item;
-    }
-    return body + "]";
+    return "[" + joined(items, ",") + "]";
   }
 
   const std::string members_;
@@ -298,13 +284,13 @@ std::string datadog_members(const config::DatadogFormat& format, const LogIdenti
 LogSenders::LogSenders(Shipper& shipper, const Clock& clock, Random& random, std::vector<Member> members)
     : shipper_(shipper), clock_(clock), random_(random), members_(std::move(members)) {
   for (const Member& member : members_) {
-    level_ = std::min(level_, least_of(member.settings));
+    level_ = std::min(level_, least_of(member.service->sender()));
   }
 }
 
 void LogSenders::take(const LogLine& line) {
   for (const Member& member : members_) {
-    const config::LogSender& settings = member.settings;
+    const config::LogSender& settings = member.service->sender();
     if (line.level < least_of(settings) || ignores(settings, line) ||
         (settings.sample_rate < 1 && random_.unit() >= settings.sample_rate)) {
       continue;

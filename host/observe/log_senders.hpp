@@ -17,6 +17,7 @@ namespace sluice::observe {
 class LogService : public Collector {
  public:
   virtual std::string encode(const LogLine& line, WallTime now) const = 0;
+  const config::LogSender& sender() const { return sender_; }
 
  protected:
   LogService(Settings settings, config::LogSender sender, LogIdentity identity)
@@ -38,7 +39,6 @@ std::string datadog_members(const config::DatadogFormat& format, const LogIdenti
 class LogSenders final : public LogTap {
  public:
   struct Member {
-    config::LogSender settings;
     const LogService* service = nullptr;  ///< the destination's
     Shipper::Destination* destination = nullptr;
   };

@@ -134,13 +134,8 @@ double boot_time() {
 
 double count_open_files() {
   std::error_code failed;
-  std::filesystem::directory_iterator entries("/proc/self/fd", failed);
-  double count = 0;
-  while (!failed && entries != std::filesystem::directory_iterator()) {
-    ++count;
-    entries.increment(failed);
-  }
-  return count == 0 ? 0 : count - 1;  // the one that looks
+  const auto count = std::distance(std::filesystem::directory_iterator("/proc/self/fd", failed), {});
+  return count == 0 ? 0 : static_cast<double>(count - 1);  // the one that looks
 }
 
 /// What the kernel says about this process; what cannot be read is 0.

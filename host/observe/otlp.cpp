@@ -84,31 +84,29 @@ bool read(std::string_view message,
     if (!key) {
       return false;
     }
-    const auto field = static_cast<std::uint32_t>(*key >> 3U);
-    const std::uint64_t kind = *key & 7U;
-    if (kind == kVarint) {
-      const auto value = take_varint(message);
-      if (!value) {
+    std::optional<std::uint64_t> number = 0;
+    std::optional<std::uint64_t> size = 0;
+    switch (*key & 7U) {
+      case kVarint:
+        number = take_varint(message);
+        break;
+      case kFixed64:
+        size = 8;
+        break;
+      case kDelimited:
+        size = take_varint(message);
+        break;
+      case kFixed32:
+        size = 4;
+        break;
+      default:
         return false;
-      }
-      found(field, *value, {});
-      continue;
     }
-    std::uint64_t size = kind == kFixed64 ? 8 : 4;
-    if (kind == kDelimited) {
-      const auto length = take_varint(message);
-      if (!length) {
-        return false;
-      }
-      size = *length;
-    } else if (kind != kFixed64 && kind != kFixed32) {
+    if (!number || !size || *size > message.size()) {
       return false;
     }
-    if (size > message.size()) {
-      return false;
-    }
-    found(field, 0, message.substr(0, size));
-    message.remove_prefix(size);
+    found(static_cast<std::uint32_t>(*key >> 3U), *number, message.substr(0, *size));
+    message.remove_prefix(*size);
   }
   return true;
 }

@@ -1,5 +1,6 @@
 #include "host/observe/tracer.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace sluice::observe {
@@ -13,8 +14,7 @@ constexpr double kHalfRange = 0x1.0p63;
 Tracer::Tracer(const config::TracingConfig& config, Shipper& shipper, Shipper::Destination& lane, const Clock& clock,
                Random& random)
     : sampler_(config.sampler),
-      bound_(config.ratio < 1 ? static_cast<std::uint64_t>(config.ratio * kHalfRange) : 0),
-      all_(config.ratio >= 1),
+      bound_(static_cast<std::uint64_t>(std::min(config.ratio, 1.0) * kHalfRange)),
       shipper_(shipper),
       lane_(lane),
       clock_(clock),
@@ -53,7 +53,7 @@ bool Tracer::samples(const TraceId& trace, const std::optional<TraceContext>& pa
       break;
   }
   // By the id, so that all who see a trace decide alike.
-  return all_ || (low_half(trace) >> 1U) < bound_;
+  return (low_half(trace) >> 1U) < bound_;
 }
 
 void Tracer::record(const Span& span) {

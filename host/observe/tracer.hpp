@@ -34,7 +34,6 @@ class Tracer {
   // Fixed after construction.
   const config::TraceSampler sampler_;
   const std::uint64_t bound_;  ///< of the lower half of a trace's id, halved: those below it are sampled
-  const bool all_;
   Shipper& shipper_;
   Shipper::Destination& lane_;
   const Clock& clock_;

@@ -73,7 +73,7 @@ void Telemetry::add_senders(const Parts& parts, const observe::LogIdentity& iden
   for (const config::LogSender& sender : parts.config.log_senders) {
     auto service = observe::make_log_service(sender, identity, parts.random);
     const observe::LogService* encoder = service.get();
-    members.push_back({sender, encoder, &shipper_.add(std::move(service), *to_services_)});
+    members.push_back({encoder, &shipper_.add(std::move(service), *to_services_)});
   }
   senders_ = std::make_unique<observe::LogSenders>(shipper_, parts.clock, parts.random, std::move(members));
 }

@@ -6,6 +6,7 @@
 #include <boost/core/demangle.hpp>
 #include <map>
 
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "base/text/number.hpp"
 #include "config/files.hpp"
@@ -177,10 +178,9 @@ void make_check(const Values& values, const isolation::TrialSteps& steps) {
   const sluice_plugin* const plugin = load(values.at("--file"), steps);
   const sluice_handler* const handler =
       plugin == nullptr ? nullptr : plugin::find_handler(*plugin, values.at("--handler"));
-  const auto& checks = handler_checks();
-  const auto check = std::find_if(checks.begin(), checks.end(),
-                                  [&values](const Check& one) { return one.name == values.at("--check"); });
-  if (handler != nullptr && check != checks.end()) {
+  const Check* const check =
+      find_where(handler_checks(), [&values](const Check& one) { return one.name == values.at("--check"); });
+  if (handler != nullptr && check != nullptr) {
     Probe probe(*handler, job_for(*handler, values, steps), number_of(values.at("--seed")),
                 Duration(static_cast<Duration::rep>(number_of(values.at("--step-limit")))), steps);
     check->run(probe);

@@ -4,6 +4,7 @@
 #include <array>
 #include <boost/algorithm/string/split.hpp>
 
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "base/text/visible.hpp"
 
@@ -57,12 +58,7 @@ std::size_t Report::count(Finding::Level level) const {
   return count;
 }
 
-std::string told_line(const std::vector<std::string>& fields) {
-  std::vector<std::string> shown;
-  shown.reserve(fields.size());
-  std::transform(fields.begin(), fields.end(), std::back_inserter(shown), visible);
-  return joined(shown, "\t");
-}
+std::string told_line(const std::vector<std::string>& fields) { return joined(mapped(fields, visible), "\t"); }
 
 std::vector<std::string> told_fields(std::string_view line) {
   std::vector<std::string> fields;

@@ -2,10 +2,10 @@
 
 #include <malloc.h>
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 
+#include "base/ranges.hpp"
 #include "base/text/decimal.hpp"
 
 namespace sluice::validate {
@@ -29,12 +29,7 @@ double gain(const Sample& from, const Sample& to, std::size_t Resources::*amount
 
 std::size_t entries_of(const char* folder) {
   std::error_code code;
-  std::size_t count = 0;
-  for (std::filesystem::directory_iterator at(folder, code); !code && at != std::filesystem::directory_iterator();
-       at.increment(code)) {
-    ++count;
-  }
-  return count;
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder, code), {}));
 }
 
 }  // namespace
@@ -46,8 +41,7 @@ Resources measure_resources() {
 }
 
 std::string Growth::text() const {
-  const auto* const kind =
-      std::find_if(kKinds.begin(), kKinds.end(), [this](const Kind& one) { return one.amount == resource; });
+  const auto* const kind = find_where(kKinds, [this](const Kind& one) { return one.amount == resource; });
   return fixed_decimal(for_each, for_each < 10 ? 1 : 0) + " " + kind->name;
 }
 

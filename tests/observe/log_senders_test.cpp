@@ -170,7 +170,7 @@ TEST(LogTaps, EachServiceHasItsLevelItsShareAndWhatItIgnores) {
     sender.kind = SenderKind::rollbar;
     auto service = make_log_service(sender, kIdentity, random);
     const LogService* encoder = service.get();
-    return LogSenders::Member{sender, encoder, &shipper.add(std::move(service), transport)};
+    return LogSenders::Member{encoder, &shipper.add(std::move(service), transport)};
   };
   std::vector<LogSenders::Member> members;
   members.push_back(member({.level = config::LogLevel::error, .environment = "errors"}));
