@@ -53,9 +53,20 @@ void limit_memory(std::uint64_t bytes) {
 
 /// What a Runner tells its host. Thread-safe: a plugin's own threads may log at any time. The host listens while a
 /// message is at work, and a full ring is waited for then; between messages what does not fit is lost, and counted.
-class RunnerVoice {
+class RunnerVoice final : public plugin::HealthSeat {
  public:
   explicit RunnerVoice(RunnerControl& control) : events_(control) {}
+
+  /// What the handler says of what it works with. The host forgets it when the process ends.
+  void report(std::string_view part, bool works, std::string_view text) noexcept override {
+    try {
+      say(RunnerEvent::health, works ? 1 : 0, static_cast<std::int64_t>(part.size()),
+          std::string(part).append(text.substr(0, plugin::kHealthTextLimit)));
+    } catch (const std::exception&) {
+      // Without memory nothing is said.
+    }
+  }
+  void clear() noexcept override {}
 
   /// Whether the host listens.
   void heard(bool listens) { heard_.store(listens); }
@@ -64,10 +75,6 @@ class RunnerVoice {
   void host_log(std::int32_t level, std::string_view text) { say(RunnerEvent::host_log, level, 0, text); }
   void log(std::size_t message, std::int32_t level, std::string_view text) {
     say(RunnerEvent::attempt_log, level, 0, text, message);
-  }
-  void health(std::string_view part, bool works, std::string_view text) {
-    say(RunnerEvent::health, works ? 1 : 0, static_cast<std::int64_t>(part.size()),
-        std::string(part) + std::string(text));
   }
   void metrics(plugin::MetricBoard& board) {
     for (const std::string& piece : pack_changes(board.take_changes())) {
@@ -119,24 +126,6 @@ class RunnerVoice {
   Mutex mutex_;
   EventRing events_ SLUICE_GUARDED_BY(mutex_);
   std::uint64_t lost_ SLUICE_GUARDED_BY(mutex_) = 0;
-};
-
-/// What the handler says of what it works with goes to the host.
-class SpokenHealth final : public plugin::HealthSeat {
- public:
-  explicit SpokenHealth(RunnerVoice& voice) : voice_(voice) {}
-
-  void report(std::string_view part, bool works, std::string_view text) noexcept override {
-    try {
-      voice_.health(part, works, text.substr(0, plugin::kHealthTextLimit));
-    } catch (const std::exception&) {
-      // Without memory nothing is said.
-    }
-  }
-  void clear() noexcept override {}  // The host does it when the process ends.
-
- private:
-  RunnerVoice& voice_;
 };
 
 /// One of the messages that came with an order, and its attempt. Asks the host to store its progress, and waits for
@@ -278,7 +267,7 @@ bool RunnerBody::begin() {
   metrics_ = std::make_shared<plugin::MetricBoard>(start->facts.job, log);
   auto instance = plugin::make_within({std::move(log),
                                        {start->effects, start->keeps_key, &random_, &clock_},
-                                       std::make_shared<SpokenHealth>(voice_),
+                                       std::shared_ptr<plugin::HealthSeat>(std::shared_ptr<void>(), &voice_),
                                        metrics_},
                                       **handler, start->facts.job, start->options, *arounds);
   handler_returns();
