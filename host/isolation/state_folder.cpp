@@ -8,44 +8,36 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/ranges.hpp"
+
 namespace sluice::isolation {
 
 namespace {
 
+/// What mends an error of these numbers.
 struct Mend {
+  std::vector<int> numbers;  ///< none: any other
   ErrorCode code;
   std::string text;
 };
 
 Mend mend_of(int number) {
   const std::string elsewhere = "set [host] state_dir to a folder elsewhere";
-  switch (number) {
-    case ENOSPC:
-      return {ErrorCode::full, "make room on its disk"};
-    case EDQUOT:
-      return {ErrorCode::full, "raise the disk quota of user " + std::to_string(::geteuid())};
-    case EFBIG:
-      return {ErrorCode::full, "raise the limit on the size of files (ulimit -f)"};
-    case EROFS:
-      return {ErrorCode::denied, "mount its file system writable, or " + elsewhere};
-    case EACCES:
-    case EPERM:
-      return {ErrorCode::denied, "let user " + std::to_string(::geteuid()) + " write there, or " + elsewhere};
-    case ENOTDIR:
-    case EEXIST:
-    case ELOOP:
-      return {ErrorCode::denied, "a part of its path is no folder: " + elsewhere};
-    case EMFILE:
-    case ENFILE:
-      return {ErrorCode::unavailable, "raise the limit on open files (ulimit -n)"};
-    case ENOMEM:
-    case EAGAIN:
-      return {ErrorCode::unavailable, "raise the limit on memory (ulimit -v, ulimit -l), or free some"};
-    case EIO:
-      return {ErrorCode::unavailable, "look after its disk, or " + elsewhere};
-    default:
-      return {ErrorCode::denied, "look after its file system, or " + elsewhere};
-  }
+  const std::string user = std::to_string(::geteuid());
+  const std::vector<Mend> mends{
+      {{ENOSPC}, ErrorCode::full, "make room on its disk"},
+      {{EDQUOT}, ErrorCode::full, "raise the disk quota of user " + user},
+      {{EFBIG}, ErrorCode::full, "raise the limit on the size of files (ulimit -f)"},
+      {{EROFS}, ErrorCode::denied, "mount its file system writable, or " + elsewhere},
+      {{EACCES, EPERM}, ErrorCode::denied, "let user " + user + " write there, or " + elsewhere},
+      {{ENOTDIR, EEXIST, ELOOP}, ErrorCode::denied, "a part of its path is no folder: " + elsewhere},
+      {{EMFILE, ENFILE}, ErrorCode::unavailable, "raise the limit on open files (ulimit -n)"},
+      {{ENOMEM, EAGAIN}, ErrorCode::unavailable, "raise the limit on memory (ulimit -v, ulimit -l), or free some"},
+      {{EIO}, ErrorCode::unavailable, "look after its disk, or " + elsewhere},
+      {{}, ErrorCode::denied, "look after its file system, or " + elsewhere}};
+  return *find_where(mends, [number](const Mend& mend) {
+    return mend.numbers.empty() || std::count(mend.numbers.begin(), mend.numbers.end(), number) > 0;
+  });
 }
 
 }  // namespace
