@@ -312,18 +312,6 @@ OutboxMetrics& Metrics::outbox(const std::string& name) {
   return *outbox;
 }
 
-void Metrics::queue_depth(const std::string& queue, std::string_view state, double messages) {
-  gauge(*registry_, "sluice_queue_depth", "Messages in a queue by state, sampled",
-        {{"queue", queue}, {"state", std::string(state)}})
-      .Set(messages);
-}
-
-void Metrics::queue_oldest(const std::string& queue, Duration age) {
-  gauge(*registry_, "sluice_queue_oldest_seconds", "How long the oldest ready message has waited, sampled",
-        {{"queue", queue}})
-      .Set(std::chrono::duration<double>(age).count());
-}
-
 void Metrics::wake_datagrams(std::string_view result, std::uint64_t count) {
   counter(*registry_, "sluice_wake_datagrams_total", "Datagrams that came to wake this host, by what they were worth",
           {{"result", std::string(result)}})

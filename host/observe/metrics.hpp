@@ -119,9 +119,6 @@ class Metrics : boost::noncopyable {
   /// Those of an outbox; the same object for the same name.
   OutboxMetrics& outbox(const std::string& name);
 
-  void queue_depth(const std::string& queue, std::string_view state, double messages);
-  /// How long the oldest message that is ready has waited; zero without one.
-  void queue_oldest(const std::string& queue, Duration age);
   void dynamodb_request(const DynamoDbAttempt& attempt);
   /// Datagrams that came to wake this host: "rung", or why one was worth nothing.
   void wake_datagrams(std::string_view result, std::uint64_t count);

@@ -196,12 +196,11 @@ std::vector<observe::Component> components_of(const HealthSources& sources) {
 
 }  // namespace
 
-DepthSampler::DepthSampler(Addresses addresses, queue::Queues& queues, observe::Metrics& metrics, const Clock& clock,
-                           Duration interval, Limits limits)
+DepthSampler::DepthSampler(Addresses addresses, queue::Queues& queues, const Clock& clock, Duration interval,
+                           Limits limits)
     : RepeatingService("sluice-depths", clock),
       addresses_(std::move(addresses)),
       queues_(queues),
-      metrics_(metrics),
       clock_(clock),
       interval_(interval),
       limits_(std::move(limits)),
@@ -271,7 +270,7 @@ bool DepthSampler::sample(const std::stop_token& stop, bool all) {
   return uncounted_.empty();
 }
 
-// The claims of the same queue report a failure; the gauges keep their last value.
+// The claims of the same queue report a failure; what was counted last stays.
 Result<QueueDepth> DepthSampler::count(const std::string& name, bool cheap) {
   SLUICE_TRY(counted, opened(operators_, name, [&] { return queues_.open_operator(name); }));
   const SteadyTime asked_at = clock_.steady_now();
@@ -282,11 +281,6 @@ Result<QueueDepth> DepthSampler::count(const std::string& name, bool cheap) {
   if (standard->oldest_ready) {
     depth.oldest = std::max(Duration(clock_.wall_now() - *standard->oldest_ready), Duration::zero());
   }
-  metrics_.queue_depth(name, "ready", static_cast<double>(standard->ready));
-  metrics_.queue_depth(name, "in_flight", static_cast<double>(standard->in_flight));
-  metrics_.queue_depth(name, "delayed", static_cast<double>(standard->delayed));
-  metrics_.queue_oldest(name, depth.oldest);
-  metrics_.queue_depth(name, "dlq", static_cast<double>(dlq->total()));
   return depth;
 }
 
@@ -352,6 +346,9 @@ std::optional<QueueRefusal> probe_queues(std::vector<std::string> names, queue::
 }
 
 std::vector<FigureFamily> depth_figures(const DepthSampler& depths, SteadyTime now) {
+  FigureFamily messages{"sluice_queue_depth", "Messages in a queue by state, sampled", false, {}};
+  FigureFamily oldest{
+      "sluice_queue_oldest_seconds", "How long the oldest ready message has waited, sampled", false, {}};
   FigureFamily backlog{"sluice_queue_backlog", "Messages that are due or being worked on, sampled", false, {}};
   FigureFamily age{"sluice_queue_sample_age_seconds", "How old the sampled depth of a queue is", false, {}};
   FigureFamily estimated{"sluice_queue_depth_estimated",
@@ -362,10 +359,16 @@ std::vector<FigureFamily> depth_figures(const DepthSampler& depths, SteadyTime n
     for (const auto& [half, stats] : {std::pair("standard", &depth.standard), std::pair("dlq", &depth.dlq)}) {
       estimated.figures.push_back({{{"queue", queue}, {"half", half}}, stats->at_least ? 1.0 : 0.0});
     }
+    const queue::QueueStats& stats = depth.standard;
+    for (const auto& [state, count] : {std::pair("ready", stats.ready), std::pair("in_flight", stats.in_flight),
+                                       std::pair("delayed", stats.delayed), std::pair("dlq", depth.dead_letters())}) {
+      messages.figures.push_back({{{"queue", queue}, {"state", state}}, static_cast<double>(count)});
+    }
+    oldest.figures.push_back({{{"queue", queue}}, seconds(depth.oldest)});
     backlog.figures.push_back({{{"queue", queue}}, static_cast<double>(depth.backlog())});
     age.figures.push_back({{{"queue", queue}}, seconds(depth.age(now))});
   }
-  return {std::move(backlog), std::move(age), std::move(estimated)};
+  return {std::move(messages), std::move(oldest), std::move(backlog), std::move(age), std::move(estimated)};
 }
 
 std::vector<observe::FigureFamily> ledger_figures(bool kept) {

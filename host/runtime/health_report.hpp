@@ -21,10 +21,10 @@ struct QueueDepth {
   Duration age(SteadyTime now) const { return now - at + standard.age.value_or(Duration::zero()); }
 };
 
-/// Keeps the depths of queues, and their gauges. Counting a queue costs reads on DynamoDB, so it happens only when
-/// somebody has asked for them, and no more than once in `interval`: a scrape shows the depth as the scrape before it
-/// caused it. A queue with a limit to its lag is counted all the time, twice within the limit and at least every
-/// `interval`, and every second while it cannot be counted.
+/// Keeps the depths of queues. Counting a queue costs reads on DynamoDB, so it happens only when somebody has asked for
+/// them, and no more than once in `interval`: a scrape shows the depth as the scrape before it caused it. A queue with
+/// a limit to its lag is counted all the time, twice within the limit and at least every `interval`, and every second
+/// while it cannot be counted.
 class DepthSampler final : public RepeatingService {
  public:
   using Addresses = std::function<std::vector<queue::QueueAddress>()>;
@@ -40,11 +40,10 @@ class DepthSampler final : public RepeatingService {
   };
 
   /// The references outlive the sampler.
-  DepthSampler(Addresses addresses, queue::Queues& queues, observe::Metrics& metrics, const Clock& clock,
-               Duration interval, Limits limits = {});
+  DepthSampler(Addresses addresses, queue::Queues& queues, const Clock& clock, Duration interval, Limits limits = {});
   ~DepthSampler() override { stop(); }
 
-  /// Somebody reads the gauges. Thread-safe, returns at once.
+  /// Somebody reads the depths. Thread-safe, returns at once.
   void asked() {
     asked_ = true;
     wake();
@@ -71,7 +70,6 @@ class DepthSampler final : public RepeatingService {
 
   const Addresses addresses_;
   queue::Queues& queues_;
-  observe::Metrics& metrics_;
   const Clock& clock_;
   const Duration interval_;
   const Limits limits_;

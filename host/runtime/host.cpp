@@ -135,8 +135,8 @@ Host::Host(const HostParts& parts)
       jobs_([this](const JobPlan& plan) { return make_job(plan); },
             [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
       emptiness_(parts.queues, parts.clock),
-      depths_([this] { return jobs_.addresses(); }, parts.queues, parts.metrics, parts.clock,
-              parts.config.depth_interval, lag_limits_of(parts.config)),
+      depths_([this] { return jobs_.addresses(); }, parts.queues, parts.clock, parts.config.depth_interval,
+              lag_limits_of(parts.config)),
       reporter_(
           {parts.config, parts.name, observe::build_info().version, &parts.book, &depths_, parts.owners.incarnation()},
           jobs_, parts.clock),

@@ -117,15 +117,6 @@ TEST(Metrics, CountDynamoRequestsPerOperationAndQueue) {
   EXPECT_EQ(sample(text, R"(sluice_dynamodb_throttles_total{operation="Query",queue="q",table="orders"})"), 0);
 }
 
-TEST(Metrics, KeepTheLastSampleOfAQueueDepth) {
-  Metrics metrics;
-  metrics.queue_depth("orders", "ready", 5);
-  metrics.queue_depth("orders", "ready", 2);
-  metrics.queue_depth("orders", "dlq", 1);
-  EXPECT_EQ(sample(metrics.text(), R"(sluice_queue_depth{queue="orders",state="ready"})"), 2);
-  EXPECT_EQ(sample(metrics.text(), R"(sluice_queue_depth{queue="orders",state="dlq"})"), 1);
-}
-
 TEST(Metrics, TellWhatRunsAndHowTheProcessIs) {
   const std::string text = Metrics().text();
   EXPECT_THAT(text, HasSubstr("sluice_build_info{abi=\"1."));
@@ -182,7 +173,6 @@ TEST(Metrics, MayBeCalledFromManyThreads) {
                                     .queue = "t",
                                     .read_units = 0.5,
                                     .error = round % 2 == 0 ? "server" : ""});
-          metrics.queue_depth("q", "ready", round);
           if (round % 100 == 0) {
             EXPECT_FALSE(metrics.text().empty());
           }

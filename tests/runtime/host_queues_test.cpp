@@ -137,16 +137,14 @@ TEST_F(HostQueuesTest, AQueueThatAnotherStoreKnowsIsNamedWithItsStore) {
 TEST_F(HostQueuesTest, EveryQueueOfAFileIsCountedForTheMetrics) {
   const queue::NewMessage first{.body = "x"};
   (*queues().open_sender("extra"))->send({&first, 1}, Deadline::never());
-  observe::Metrics metrics;
-  DepthSampler sampler([] { return std::vector<queue::QueueAddress>(); }, queues(), metrics, clock_,
-                       std::chrono::hours(1));
+  DepthSampler sampler([] { return std::vector<queue::QueueAddress>(); }, queues(), clock_, std::chrono::hours(1));
   ASSERT_TRUE(sampler.start());
   sampler.asked();
   while (!sampler.depth("extra")) {
     std::this_thread::yield();
   }
   sampler.stop();
-  EXPECT_THAT(metrics.text(), HasSubstr("sluice_queue_depth{queue=\"extra\",state=\"ready\"} 1"));
+  EXPECT_EQ(sampler.depth("extra")->standard.ready, 1U);
 }
 
 TEST_F(HostQueuesTest, AMessageToAnotherQueueOfTheSameStoreIsCommitted) {
