@@ -47,6 +47,7 @@ using queue::outbox::Settings;
 
 /// A store is asked for so long whether it knows a queue.
 constexpr Duration kLookTime = std::chrono::seconds(5);
+constexpr Duration kLookAgain = std::chrono::hours(1);
 
 /// Tells the metrics. A reason stands without its numbers, ids and addresses, so that it is one series.
 class OutboxMeter final : public queue::outbox::OutboxObserver {
@@ -328,6 +329,11 @@ Result<std::vector<std::string>> HostQueues::ask_for_made(const std::string& sto
     return (*open)->queues->made_by_messages(deadline);
   }
   auto made = (*open)->leased->made_by_messages(deadline);
+  if (!made && made.error().code() == ErrorCode::queue_missing) {
+    const MutexLock lock(mutex_);
+    absent_at_[store] = clock_.steady_now();
+    return std::vector<std::string>();
+  }
   if (made) {
     // Also what lies in a table of its own by now.
     std::erase_if(
@@ -339,11 +345,20 @@ Result<std::vector<std::string>> HostQueues::ask_for_made(const std::string& sto
 Result<std::vector<std::string>> HostQueues::made_by_messages(Deadline deadline) {
   std::vector<std::string> all;
   for (const std::string& store : config_.store_names()) {
+    if (has_no_table_for_made(store)) {
+      continue;
+    }
     SLUICE_TRY(made, made_by_messages_in(store, deadline));
     std::copy_if(made->begin(), made->end(), std::back_inserter(all),
                  [&](const std::string& queue) { return config_.queue(queue).store == store; });
   }
   return all;
+}
+
+bool HostQueues::has_no_table_for_made(const std::string& store) const {
+  const MutexLock lock(mutex_);
+  const auto found = absent_at_.find(store);
+  return found != absent_at_.end() && clock_.steady_now() < found->second + kLookAgain;
 }
 
 std::string HostQueues::known_elsewhere(const std::string& queue, Deadline deadline) {

@@ -12,6 +12,8 @@
 #include "host/queue/effects.hpp"
 #include "host/runtime/health_report.hpp"
 #include "tests/isolation/ledger_rig.hpp"
+#include "tests/runtime/job_set_rig.hpp"
+#include "tests/support/dynamodb_model/server.hpp"
 
 namespace sluice::runtime {
 namespace {
@@ -145,6 +147,31 @@ TEST_F(HostQueuesTest, EveryQueueOfAFileIsCountedForTheMetrics) {
   }
   sampler.stop();
   EXPECT_EQ(sampler.depth("extra")->standard.ready, 1U);
+}
+
+// A host whose queues all lie in tables of DynamoMQ counted a failed read of another table each time that its metrics
+// were read.
+TEST(HostQueuesOnDynamoDb, ATableThatIsNotThereIsLookedForOnceAnHour) {
+  ::setenv("AWS_ACCESS_KEY_ID", "key", 1);
+  ::setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+  LeapingClock clock;
+  SeededRandom random{1};
+  test::model::Model model(clock, 1);
+  const test::model::ModelServer server(model, clock);
+  config::HostConfig config;
+  config.store = {.kind = config::StoreKind::dynamodb, .region = "us-east-1", .endpoint = server.endpoint()};
+  observe::Metrics metrics;
+  HostQueues queues(config, clock, random, &metrics);
+  const auto looks = [&] { return model.counters().requests["Query"]; };
+  for (int scrape = 0; scrape < 3; ++scrape) {
+    EXPECT_TRUE(queues.made_by_messages(Deadline::after(clock, std::chrono::minutes(1)))->empty());
+  }
+  EXPECT_EQ(looks(), 1U);
+  EXPECT_TRUE(queues.made_by_messages_in("", Deadline::after(clock, std::chrono::minutes(1)))->empty());
+  EXPECT_EQ(looks(), 2U) << "who asks for this store by name is answered by the store";
+  clock.leap(std::chrono::hours(1));
+  EXPECT_TRUE(queues.made_by_messages(Deadline::after(clock, std::chrono::minutes(1)))->empty());
+  EXPECT_EQ(looks(), 3U);
 }
 
 TEST_F(HostQueuesTest, AMessageToAnotherQueueOfTheSameStoreIsCommitted) {

@@ -95,9 +95,6 @@ class AllLeasedQueues final : public LeasedQueues {
   Result<std::vector<std::string>> made_by_messages(Deadline deadline) override {
     const table::QueueTable place = locate(options_, {});
     auto made = read_queues(parts_.client, place.table, deadline);
-    if (!made && made.error().kind == dynamo::ErrorKind::resource_not_found) {
-      return std::vector<std::string>();
-    }
     if (made) {
       std::erase_if(*made, [&](const std::string& queue) { return location_of(options_, queue).table != place.table; });
     }
