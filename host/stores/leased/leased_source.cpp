@@ -423,23 +423,27 @@ LeasedQueue& OwnedTable::queue_of(const std::string& queue) {
   return halves_.lower_bound({queue, Half::standard})->second->messages.queue();
 }
 
-Mutex& OwnedTable::door_of(const OwnedHalf& half) {
+OwnedTable::OfQueue& OwnedTable::of_queue(const OwnedHalf& half) {
   const MutexLock lock(mutex_);
-  return halves_.at(half.address())->door;
+  return *halves_.at(half.address());
 }
 
 std::uint32_t OwnedTable::start(OwnedHalf& half, SourceEvents events) {
-  const MutexLock alone(door_of(half));
+  OfQueue& own = of_queue(half);
+  ++own.coming;
+  const MutexLock alone(own.door);
+  --own.coming;
   const std::uint32_t source = half.enter(std::move(events));
   coordinator_.join(half);
   return source;
 }
 
 void OwnedTable::stop(OwnedHalf& half, std::uint32_t source) {
-  const MutexLock alone(door_of(half));
+  OfQueue& own = of_queue(half);
+  const MutexLock alone(own.door);
   // What is still out keeps its shard until it is settled, or until this host's lease has ended.
-  const auto some_out = [&] { return half.figures(machine_.steady_now()).in_flight > 0; };
-  if (half.exit(source) && coordinator_.leave(half, some_out)) {
+  const auto in_vain = [&] { return own.coming > 0 || half.figures(machine_.steady_now()).in_flight > 0; };
+  if (half.exit(source) && own.coming == 0 && coordinator_.leave(half, in_vain)) {
     coordinator_.forget(half);
   }
 }

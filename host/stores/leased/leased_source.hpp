@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -50,8 +51,9 @@ class OwnedTable {
     TableMessages messages;
     OwnedHalf half;
     Mutex door;  ///< one source comes or goes at a time: whoever comes must not meet the end of who was the last
+    std::atomic<int> coming{0};  ///< sources that wait at the door: whoever leaves keeps the shards for them
   };
-  Mutex& door_of(const OwnedHalf& half);
+  OfQueue& of_queue(const OwnedHalf& half);
   /// That queue, of which there is a half.
   LeasedQueue& queue_of(const std::string& queue);
 

@@ -192,6 +192,45 @@ TEST(OwnerThreads, ASourceThatStartsWhileTheLastOneOfItsHalfLeavesOwnsTheShards)
   next->stop();
 }
 
+// It waited until the one before had tried for ten seconds to hand the shards over that both of them work on.
+TEST(OwnerThreads, ASourceThatStartsDoesNotWaitForTheLastOneToGiveUp) {
+  const SystemClock clock;
+  model::Model model(clock, 1);
+  ThreadedHost host("one", model, clock, 1);
+  create_table(host, clock);
+  const auto first = host.source();
+  const auto next = host.source();
+  first->start({});
+  Handled leaving;
+  model.inject(
+      model::Fault::refuse,
+      [&](const std::string& operation, const std::string& body) {
+        const bool hands_over = operation == "PutItem" && body.find("orders@") != std::string::npos;
+        if (hands_over) {
+          leaving.done("a try");
+        }
+        return hands_over;
+      },
+      std::numeric_limits<int>::max());
+  std::jthread leaves([&] { first->stop(); });
+  leaving.wait_for(1);
+  const SteadyTime came = clock.steady_now();
+  next->start({});
+  EXPECT_LT(clock.steady_now() - came, 6s);
+  leaves.join();
+  model.clear_faults();
+  const queue::NewMessage message{.body = "x"};
+  host.sender()->send(std::span(&message, 1), Deadline::after(clock, 60s));
+  std::size_t claimed = 0;
+  for (const Deadline end = Deadline::after(clock, 10s); claimed == 0 && !end.passed(clock.steady_now());) {
+    const auto some = next->claim({.max = 1, .visibility = 30s}, Deadline::after(clock, 60s));
+    claimed = some ? some->deliveries.size() : 0;
+    leaving.pause(clock);
+  }
+  EXPECT_EQ(claimed, 1U);
+  next->stop();
+}
+
 TEST(OwnerThreads, SourcesOfTwoHostsShareTheWorkAndHandOverWhileItGoesOn) {
   const SystemClock clock;
   model::Model model(clock, 1);
