@@ -201,7 +201,6 @@ DepthSampler::DepthSampler(Addresses addresses, queue::Queues& queues, const Clo
     : RepeatingService("sluice-depths", clock),
       addresses_(std::move(addresses)),
       queues_(queues),
-      clock_(clock),
       interval_(interval),
       limits_(std::move(limits)),
       pace_(std::accumulate(limits_.begin(), limits_.end(), interval, [](Duration pace, const auto& limit) {

@@ -70,7 +70,6 @@ class DepthSampler final : public RepeatingService {
 
   const Addresses addresses_;
   queue::Queues& queues_;
-  const Clock& clock_;
   const Duration interval_;
   const Limits limits_;
   const Duration pace_;  ///< of queues with a limit

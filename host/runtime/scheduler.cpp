@@ -27,6 +27,10 @@ constexpr seconds kMostWindow = hours(24 * 366);
 WallTime wall(Time time) { return WallTime(time.time_since_epoch()); }
 Time whole(WallTime time) { return Time(floor<seconds>(time.time_since_epoch())); }
 
+/// Whether something may be done that is put off until `time`, which lies no more than `longest` ahead: farther, and
+/// the clock was set back.
+bool is_due(WallTime time, WallTime now, Duration longest) { return now >= time || time > now + longest; }
+
 queue::Priority priority_of(const std::string& name) {
   return queue::priority_named(name).value_or(queue::Priority::normal);
 }
@@ -102,21 +106,21 @@ Scheduler::Order Scheduler::next(WallTime now) {
   Order order;
   for (auto& [name, entry] : entries_) {
     const std::string& queue = entry.schedule.config.queue;
-    if (pauses(entry, now)) {
+    if (!is_due(entry.retry_at, now, kLongestPause)) {
       order.wake = std::min(order.wake, entry.retry_at);
       continue;
     }
     if (entry.known) {
       find_due(entry, whole(now));
     }
-    if (!entry.known || (entry.pending.empty() && wants_look(entry, now))) {
+    if (!entry.known || (entry.pending.empty() && is_due(entry.look_at, now, kLookInterval))) {
       return {.duty = Duty::look, .name = name, .queue = queue};
     }
     if (!entry.pending.empty()) {
       const Time due = entry.pending.front();
       return {.duty = Duty::send, .name = name, .queue = queue, .due = due, .message = message_of(entry, due)};
     }
-    if (entry.to_tell && tells(entry, now)) {
+    if (entry.to_tell && is_due(entry.tell_at, now, kTellInterval)) {
       const ScheduleNotice notice{entry.definition, host_, entry.schedule.file, entry.last, entry.sent};
       return {.duty = Duty::tell,
               .name = name,
@@ -128,19 +132,6 @@ Scheduler::Order Scheduler::next(WallTime now) {
     order.wake = std::min(order.wake, due < whole(WallTime::max()) ? wall(due) : WallTime::max());
   }
   return order;
-}
-
-// A clock that was set back puts off none of these three.
-bool Scheduler::wants_look(const Entry& entry, WallTime now) {
-  return now >= entry.look_at || entry.look_at > now + kLookInterval;
-}
-
-bool Scheduler::pauses(const Entry& entry, WallTime now) {
-  return now < entry.retry_at && entry.retry_at <= now + kLongestPause;
-}
-
-bool Scheduler::tells(const Entry& entry, WallTime now) {
-  return now >= entry.tell_at || entry.tell_at > now + kTellInterval;
 }
 
 void Scheduler::find_due(Entry& entry, Time now) {
@@ -180,11 +171,7 @@ queue::NewMessage Scheduler::message_of(const Entry& entry, Time due) const {
 }
 
 void Scheduler::looked(const std::string& name, const Result<queue::Notice>& found, WallTime now) {
-  const auto at = entries_.find(name);
-  if (at == entries_.end()) {
-    return;
-  }
-  Entry& entry = at->second;
+  Entry& entry = entries_.at(name);
   entry.look_at = now + kLookInterval;
   if (!found && entry.known) {
     return;  // What is due is not held up by it.
@@ -235,11 +222,7 @@ void Scheduler::compare(Entry& entry, const std::string& definition, const std::
 }
 
 void Scheduler::sent(const std::string& name, Time due, const queue::SendResult& result, WallTime now) {
-  const auto at = entries_.find(name);
-  if (at == entries_.end() || at->second.pending.empty() || at->second.pending.front() != due) {
-    return;  // It was changed meanwhile.
-  }
-  Entry& entry = at->second;
+  Entry& entry = entries_.at(name);
   const bool refused = result.status == queue::SendStatus::failed && !result.error.transient();
   if (result.status == queue::SendStatus::failed && !refused) {
     return failed(entry, "cannot send", result.error, now);
@@ -260,11 +243,7 @@ void Scheduler::sent(const std::string& name, Time due, const queue::SendResult&
 }
 
 void Scheduler::told(const std::string& name, const Result<std::int64_t>& posted, WallTime now) {
-  const auto at = entries_.find(name);
-  if (at == entries_.end()) {
-    return;
-  }
-  Entry& entry = at->second;
+  Entry& entry = entries_.at(name);
   if (posted) {
     entry.version = *posted;
     entry.to_tell = false;
@@ -298,13 +277,17 @@ void Scheduler::succeeded(Entry& entry) {
 
 SteadyTime ScheduleService::step(const std::stop_token& /*stop*/) {
   const WallTime now = clock_.wall_now();
-  Scheduler::Order order;
   {
     const MutexLock lock(mutex_);
-    order = scheduler_.next(now);
+    if (const auto taken = std::exchange(taken_, std::nullopt)) {
+      scheduler_.take(taken->first, taken->second);
+    }
   }
+  const Scheduler::Order order = scheduler_.next(now);
   carry_out(order);
-  say();
+  for (const Scheduler::Line& line : scheduler_.take_lines()) {
+    log_.write(line.bad ? observe::LogLevel::warn : observe::LogLevel::info, line.text);
+  }
   if (order.duty != Scheduler::Duty::none) {
     return SteadyTime::min();
   }
@@ -321,30 +304,16 @@ void ScheduleService::carry_out(const Scheduler::Order& order) {
   if (order.duty == Duty::look) {
     const auto board = board_of(order.queue);
     const auto found = board ? (*board)->read(queue::Topic::schedules, order.name, deadline) : board.error();
-    const MutexLock lock(mutex_);
     scheduler_.looked(order.name, found, clock_.wall_now());
   } else if (order.duty == Duty::send) {
     const auto sender = opened(senders_, order.queue, [&] { return queues_.open_sender(order.queue); });
     const auto result = sender ? (*sender)->send(std::span(&order.message, 1), deadline).front()
                                : queue::SendResult{queue::SendStatus::failed, {}, sender.error()};
-    const MutexLock lock(mutex_);
     scheduler_.sent(order.name, order.due, result, clock_.wall_now());
   } else if (order.duty == Duty::tell) {
     const auto board = board_of(order.queue);
     const auto posted = board ? (*board)->post(queue::Topic::schedules, order.notice, deadline) : board.error();
-    const MutexLock lock(mutex_);
     scheduler_.told(order.name, posted, clock_.wall_now());
-  }
-}
-
-void ScheduleService::say() {
-  std::vector<Scheduler::Line> lines;
-  {
-    const MutexLock lock(mutex_);
-    lines = scheduler_.take_lines();
-  }
-  for (const Scheduler::Line& line : lines) {
-    log_.write(line.bad ? observe::LogLevel::warn : observe::LogLevel::info, line.text);
   }
 }
 

@@ -68,7 +68,7 @@ class Scheduler {
 
   explicit Scheduler(std::string host) : host_(std::move(host)) {}
 
-  /// These schedules from now on; those that are as they were go on undisturbed.
+  /// These schedules from now on; those that are as they were go on undisturbed. Not between an order and its answer.
   void take(const std::vector<Schedule>& schedules, WallTime now);
   Order next(WallTime now);
   void looked(const std::string& name, const Result<queue::Notice>& found, WallTime now);
@@ -97,9 +97,6 @@ class Scheduler {
     std::string trouble{};  ///< and about the store
   };
 
-  static bool wants_look(const Entry& entry, WallTime now);
-  static bool pauses(const Entry& entry, WallTime now);
-  static bool tells(const Entry& entry, WallTime now);
   void find_due(Entry& entry, Time now);
   queue::NewMessage message_of(const Entry& entry, Time due) const;
   void compare(Entry& entry, const std::string& definition, const std::string& host, const std::string& file);
@@ -117,14 +114,14 @@ class ScheduleService final : public RepeatingService {
  public:
   /// The references outlive it; `host` is this host's name.
   ScheduleService(queue::Queues& queues, observe::Log& log, const Clock& clock, const std::string& host)
-      : RepeatingService("sluice-schedule", clock), queues_(queues), log_(log), clock_(clock), scheduler_(host) {}
+      : RepeatingService("sluice-schedule", clock), queues_(queues), log_(log), scheduler_(host) {}
   ~ScheduleService() override { stop(); }
 
   /// These schedules from now on. Before `start` or after it, from any thread.
-  void take(const std::vector<Schedule>& schedules) {
+  void take(std::vector<Schedule> schedules) {
     {
       const MutexLock lock(mutex_);
-      scheduler_.take(schedules, clock_.wall_now());
+      taken_ = {std::move(schedules), clock_.wall_now()};
     }
     wake();
   }
@@ -135,16 +132,15 @@ class ScheduleService final : public RepeatingService {
   Result<queue::NoticeBoard*> board_of(const std::string& queue) {
     return opened(boards_, queue, [&] { return queues_.open_board(queue); });
   }
-  void say();
 
   queue::Queues& queues_;
   observe::Log& log_;
-  const Clock& clock_;
 
   Mutex mutex_;
-  Scheduler scheduler_ SLUICE_GUARDED_BY(mutex_);
+  std::optional<std::pair<std::vector<Schedule>, WallTime>> taken_ SLUICE_GUARDED_BY(mutex_);  ///< and when
 
   // Touched only by the thread.
+  Scheduler scheduler_;
   std::map<std::string, std::unique_ptr<queue::Sender>> senders_;
   std::map<std::string, std::unique_ptr<queue::NoticeBoard>> boards_;
 };

@@ -86,10 +86,11 @@ class RepeatingService : public Service {
   /// There is something to do. Returns at once, from any thread.
   void wake();
 
+  const Clock& clock_;
+
  private:
   void run(const std::stop_token& stop);
 
-  const Clock& clock_;
   std::atomic<SteadyTime> end_by_{SteadyTime::max()};
   Mutex mutex_;
   Condition changed_;
