@@ -130,8 +130,8 @@ std::string ProgressLine::next(const work::LedgerSnapshot& total, SteadyTime now
 
 Host::Host(const HostParts& parts)
     : parts_(parts),
-      ward_(
-          {parts.config, parts.name, parts.queues, &parts.owners, parts.plugins, parts.log, parts.clock, parts.random}),
+      ward_({parts.config, parts.name, parts.queues, parts.owners, parts.plugins, parts.log, parts.clock, parts.random,
+             parts.events}),
       jobs_([this](const JobPlan& plan) { return make_job(plan); },
             [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
       emptiness_(parts.queues, parts.clock),
@@ -204,7 +204,7 @@ Result<void> Host::start(HostEvents& events) {
   if (auto probed = probe(events); !probed || events.terminating()) {
     return probed;
   }
-  ward_.recover_first(plans_, events);
+  ward_.recover_first(plans_);
   SLUICE_PASS_ON(jobs_.start(std::exchange(first_jobs_, {})));
   SLUICE_PASS_ON(depths_.start());
   SLUICE_PASS_ON(rates_.start());

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "base/ranges.hpp"
 #include "base/signal_block.hpp"
 #include "host/work/job.hpp"
 #include "host/work/job_queues.hpp"
@@ -265,16 +266,15 @@ Result<void> OrphanSettlement::close(WallTime now, std::string by) {
 }
 
 LedgerRecovery::LedgerRecovery(RecoveryParts parts)
-    : parts_(std::move(parts)), folder_(parts_.folder), watch_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
-  if (watch_.open()) {
-    // A process that dies closes what it had open; a ledger that is closed for good has lost its owner.
-    ::inotify_add_watch(watch_.get(), parts_.folder.c_str(), IN_CLOSE_WRITE | IN_ONLYDIR);
-  }
-}
+    : parts_(std::move(parts)), folder_(parts_.folder), watch_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {}
 
 Result<void> LedgerRecovery::start() {
   if (bell_.descriptor() < 0) {
     return isolation::state_file_error("what dead hosts held cannot be settled", EMFILE);
+  }
+  if (watch_.open()) {
+    // A process that dies closes what it had open; a ledger that is closed for good has lost its owner.
+    ::inotify_add_watch(watch_.get(), parts_.folder.c_str(), IN_CLOSE_WRITE | IN_ONLYDIR);
   }
   const SignalBlock block;
   return thread_.start([this](const std::stop_token& stop) { attend(stop); });
@@ -388,42 +388,37 @@ std::string ledger_folder(const config::HostConfig& config) { return config.stat
 
 IsolationWard::IsolationWard(const WardParts& parts)
     : parts_(parts),
-      folder_(ledger_folder(parts.config)),
-      owner_{parts.host, absolute(parts.config.file),
-             parts.owners != nullptr ? parts.owners->incarnation() : std::string()},
-      ledger_(folder_, owner_, parts.clock, parts.log) {}
+      owner_{parts.host, absolute(parts.config.file), parts.owners.incarnation()},
+      ledger_(ledger_folder(parts.config), owner_, parts.clock, parts.log),
+      recovery_({.folder = ledger_folder(parts.config),
+                 .owner = owner_,
+                 .queues = parts.queues,
+                 .owners = &parts.owners,
+                 .clock = parts.clock,
+                 .random = parts.random,
+                 .log = parts.log,
+                 .looked = [this] { parts_.events.wake(); },
+                 .own = &ledger_,
+                 .ended =
+                     [this](fleet::HostEnd end) {
+                       const MutexLock lock(mutex_);
+                       ended_.push_back(std::move(end));
+                     }}) {}
 
-void IsolationWard::recover(const std::vector<JobPlan>& plans, std::function<void()> looked) {
-  std::vector<config::JobConfig> jobs;
-  jobs.reserve(plans.size());
-  for (const JobPlan& plan : plans) {
-    jobs.push_back(plan.config);
-  }
-  const bool begins = recovery_ == nullptr;
-  if (begins) {
-    recovery_ = std::make_unique<LedgerRecovery>(RecoveryParts{folder_, owner_, parts_.queues, parts_.owners,
-                                                               parts_.clock, parts_.random, parts_.log,
-                                                               std::move(looked), &ledger_, [this](fleet::HostEnd end) {
-                                                                 const MutexLock lock(mutex_);
-                                                                 ended_.push_back(std::move(end));
-                                                               }});
-  }
-  recovery_->use(std::move(jobs));
-  if (!begins) {
-    return;
-  }
-  if (auto started = recovery_->start(); !started) {
+bool IsolationWard::recover(const std::vector<JobPlan>& plans) {
+  recovery_.use(mapped(plans, &JobPlan::config));
+  const auto started = recovery_.start();  // once; where that fails the next reload tries again
+  if (!started) {
     parts_.log.warn(started.error().message());
-    recovery_.reset();  // the next reload tries again
   }
+  return started.has_value();
 }
 
-void IsolationWard::recover_first(const std::vector<JobPlan>& plans, HostEvents& events) {
-  recover(plans, [&events] { events.wake(); });
+void IsolationWard::recover_first(const std::vector<JobPlan>& plans) {
+  const bool recovers = recover(plans) && SLUICE_GUARD(blamed_before_claimed);
   const SteadyTime until = parts_.clock.steady_now() + kRecoveryTime;
-  while (recovery_ != nullptr && !recovery_->has_looked() && !events.terminating() &&
-         parts_.clock.steady_now() < until && SLUICE_GUARD(blamed_before_claimed)) {
-    events.wait_until(until);
+  while (recovers && !recovery_.has_looked() && !parts_.events.terminating() && parts_.clock.steady_now() < until) {
+    parts_.events.wait_until(until);
   }
 }
 

@@ -174,7 +174,7 @@ class LedgerRecovery final : public Service {
 
   const RecoveryParts parts_;
   const isolation::LedgerFolder folder_;
-  const Bell bell_;
+  const Bell bell_;         ///< ends the wait
   const Descriptor watch_;  ///< tells of files that are closed in the folder; none: nobody does
   // Synchronises itself.
   std::atomic<bool> looked_{false};
@@ -202,11 +202,12 @@ struct WardParts {
   const config::HostConfig& config;
   std::string host;  ///< this host's name
   queue::Queues& queues;
-  queue::Owners* owners;  ///< of the same stores; may be null
+  queue::Owners& owners;  ///< of the same stores
   const plugin::PluginRegistry& plugins;
   observe::Log& log;
   const Clock& clock;
   Random& random;
+  HostEvents& events;  ///< what the main thread waits for
 };
 
 /// What a host has against handlers that end their process: crash ledger and handler, recovery, Runners. Outlives the
@@ -222,16 +223,15 @@ class IsolationWard : boost::noncopyable {
     ledger_.begin();
     return spawner_.start();
   }
-  /// Settles what dead hosts held, by the policies of these jobs; with each reload anew.
-  void recover(const std::vector<JobPlan>& plans) { recover(plans, {}); }
+  /// Settles what dead hosts held, by the policies of these jobs; with each reload anew. False: there is no thread for
+  /// it.
+  bool recover(const std::vector<JobPlan>& plans);
   /// The same for the first jobs: returns once what dead hosts held is settled, so that no job claims it before. A
   /// store that does not answer holds up nobody for long, nor does anything a host that is to end.
-  void recover_first(const std::vector<JobPlan>& plans, HostEvents& events);
+  void recover_first(const std::vector<JobPlan>& plans);
   /// Ends everything. After the jobs.
   void stop() {
-    if (recovery_) {
-      recovery_->stop();
-    }
+    recovery_.stop();
     spawner_.stop();
     ledger_.end();
   }
@@ -252,19 +252,17 @@ class IsolationWard : boost::noncopyable {
   Result<plugin::InstanceFactory> runners_for(const JobPlan& plan);
 
  private:
-  void recover(const std::vector<JobPlan>& plans, std::function<void()> looked);
   isolation::HandlerFacts facts_of(const JobPlan& plan) const {
     return {plan.config.name, plan.plugin_file, plan.config.handler};
   }
 
   const WardParts parts_;
-  const std::string folder_;
   const isolation::LedgerOwner owner_;
   OwnLedger ledger_;
   isolation::RunnerSpawner spawner_;
   Mutex mutex_;
   std::vector<fleet::HostEnd> ended_ SLUICE_GUARDED_BY(mutex_);
-  std::unique_ptr<LedgerRecovery> recovery_;
+  LedgerRecovery recovery_;  ///< last, so that its thread ends before what it uses
 };
 
 }  // namespace sluice::runtime
