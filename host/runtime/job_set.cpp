@@ -208,9 +208,9 @@ void JobSet::hand_over(const JobPlan& predecessor, const Member& successor) {
 void JobSet::close_books(const JobPointer& job, const work::JobActivity& end) {
   {
     const MutexLock lock(mutex_);
-    past_[job->config().name] += end.ledger;
-    clean_ = clean_ && end.clean();
-    add_of_job(job->config().name, work::left_behind(end, clock_.steady_now()), left_behind_);
+    past_.jobs[job->config().name] += end.ledger;
+    past_.clean = past_.clean && end.clean();
+    add_of_job(job->config().name, work::left_behind(end, clock_.steady_now()), past_.left_behind);
     std::erase(leaving_, job);
     std::erase_if(running_, [&job](const auto& entry) { return entry.second.job == job; });
     if (!job->at_rest()) {
@@ -242,7 +242,7 @@ JobSet::Drained JobSet::drain(Deadline deadline) {
     close_books(member.job, end);
     if (end.denial) {
       const MutexLock lock(mutex_);
-      clean_ = false;  // what it was there for was left undone
+      past_.clean = false;  // what it was there for was left undone
     }
   }
   std::vector<ServiceThread*> retirements;
@@ -268,9 +268,7 @@ JobSet::Drained JobSet::account() const {
   {
     const MutexLock lock(mutex_);
     open = jobs_now();
-    drained.jobs = past_;
-    drained.clean = clean_;
-    drained.left_behind = left_behind_;
+    drained = past_;
     drained.threads_left = any_retires() || !open.empty();
     undead = undead_;
   }
@@ -318,7 +316,7 @@ work::LedgerSnapshot JobSet::total() const {
     sum += job->ledger();
   }
   const MutexLock lock(mutex_);
-  for (const auto& [name, ledger] : past_) {
+  for (const auto& [name, ledger] : past_.jobs) {
     sum += ledger;
   }
   return sum;

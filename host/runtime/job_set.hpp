@@ -180,14 +180,12 @@ class JobSet : boost::noncopyable {
   Condition changed_;
   // Guarded by mutex_.
   std::map<std::string, Member> running_ SLUICE_GUARDED_BY(mutex_);
-  std::map<std::string, work::LedgerSnapshot> past_ SLUICE_GUARDED_BY(mutex_);  ///< of jobs that have ended, by name
+  Drained past_ SLUICE_GUARDED_BY(mutex_);                    ///< of jobs that have ended
   std::vector<JobPointer> undead_ SLUICE_GUARDED_BY(mutex_);  ///< ended, but a handler has not returned
   std::vector<JobPointer> leaving_ SLUICE_GUARDED_BY(mutex_);
   Steer steer_ SLUICE_GUARDED_BY(mutex_);             ///< as was said last
   std::uint64_t said_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< how often
   bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
-  bool clean_ SLUICE_GUARDED_BY(mutex_) = true;
-  std::vector<std::string> left_behind_ SLUICE_GUARDED_BY(mutex_);
   // Last, so that the threads end before what they use.
   std::list<ServiceThread> retirements_
       SLUICE_GUARDED_BY(mutex_);  ///< of jobs on their way out, until they are destroyed
