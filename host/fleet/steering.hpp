@@ -124,6 +124,9 @@ class HostControl : boost::noncopyable {
   /// The host as it stands, `running` filled, `seen` and `answers` empty.
   virtual HostRecord describe() const = 0;
 
+  /// Has the host run as operators want it, now and whatever jobs come later.
+  virtual void take(const HostSteering& standing) = 0;
+
   /// Carries out an order (drain, reload, cancel_running) that means this host; drain and reload have begun then.
   virtual Answer obey(const Directive& order) = 0;
 };

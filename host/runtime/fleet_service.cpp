@@ -408,7 +408,7 @@ void FleetService::obey(Post& post, fleet::Steering steering) {
   const fleet::HostSteering before = resolver_.standing();
   const std::vector<fleet::Directive> orders = resolver_.read(place, std::move(steering));
   if (resolver_.standing() != before) {
-    parts_.take(resolver_.standing());
+    parts_.control.take(resolver_.standing());
   }
   for (const fleet::Directive& order : orders) {
     fleet::Answer answer = parts_.control.obey(order);

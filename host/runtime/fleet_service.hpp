@@ -95,8 +95,7 @@ class HostCommandHandler final : public fleet::HostControl {
   /// What `parts` refer to outlives it.
   explicit HostCommandHandler(const Parts& parts) : parts_(parts) {}
 
-  /// Has the host run so, now and whatever jobs come later.
-  void take(const fleet::HostSteering& standing);
+  void take(const fleet::HostSteering& standing) override;
   fleet::HostRecord describe() const override { return parts_.reporter.describe(); }
   fleet::Answer obey(const fleet::Directive& order) override;
 
@@ -113,12 +112,9 @@ class FleetService final : public RepeatingService {
  public:
   /// The queues whose boards are attended now.
   using QueueNames = std::function<std::vector<std::string>()>;
-  /// Has the host run as operators want it from now on.
-  using Take = std::function<void(const fleet::HostSteering&)>;
   struct Parts {
     queue::Queues& queues;
     fleet::HostControl& control;
-    Take take;
     observe::Log& log;
     const Clock& clock;
     /// Hosts that are known to have ended since the last call; may be empty.

@@ -141,10 +141,8 @@ Host::Host(const HostParts& parts)
           {parts.config, parts.name, observe::build_info().version, &parts.book, &depths_, parts.owners.incarnation()},
           jobs_, parts.clock),
       command_handler_({parts.config, jobs_, reporter_, parts.events, parts.log}),
-      fleet_({parts.queues, command_handler_,
-              [this](const fleet::HostSteering& standing) { command_handler_.take(standing); }, parts.log, parts.clock,
-              [this] { return ward_.take_ended(); }},
-             reporter_.identity(), [this] { return queues_of(jobs_.addresses()); }),
+      fleet_({parts.queues, command_handler_, parts.log, parts.clock, [this] { return ward_.take_ended(); }},
+             reporter_.identity(), [this] { return mapped(jobs_.addresses(), &queue::QueueAddress::queue); }),
       rates_({parts.queues, jobs_, parts.log, parts.clock}, reporter_.identity().instance),
       schedules_(parts.queues, parts.log, parts.clock, parts.name) {}
 

@@ -469,10 +469,6 @@ std::vector<std::string> queues_of(const std::vector<JobPlan>& plans) {
   return names;
 }
 
-std::vector<std::string> queues_of(const std::vector<queue::QueueAddress>& addresses) {
-  return mapped(addresses, &queue::QueueAddress::queue);
-}
-
 void run_trial_process(const std::vector<std::string>& words) {
   std::map<std::string, std::vector<std::string>> values;
   for (std::size_t i = 1; i + 1 < words.size(); i += 2) {

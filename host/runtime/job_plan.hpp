@@ -60,9 +60,7 @@ std::vector<config::ConfigError> distrusted(const config::HostConfig& host, cons
 std::vector<config::ConfigError> refused_rules(const config::HostConfig& host,
                                                const std::vector<config::JobConfig>& jobs);
 
-/// Lists of names, as a host hands them on and tells them.
 std::vector<std::string> queues_of(const std::vector<JobPlan>& plans);
-std::vector<std::string> queues_of(const std::vector<queue::QueueAddress>& addresses);
 
 /// Decides which plugin files a process lets in: those that only it and root may write, and that do no harm to a
 /// process that tries them first. Loads what is new and may come in; the rest is among the registry's rejected. Also

@@ -1,6 +1,7 @@
 #include "host/runtime/rate_service.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,7 @@ void tell(const fleet::RateShare& share, work::Job& job) {
 
 void RateService::end() {
   for (const bool troubled : {false, true}) {
-    for (auto& [job, limit] : limits_) {
+    for (auto& [name, limit] : limits_) {
       if (limit.troubled == troubled) {
         give_back(limit, Deadline::at(end_by()));
       }
@@ -40,7 +41,7 @@ SteadyTime RateService::step(const std::stop_token& stop) {
   const bool troubled = !take_members();
   renew_due(stop);
   SteadyTime next = exchanging || troubled ? parts_.clock.steady_now() + kLook : SteadyTime::max();
-  for (const auto& [job, limit] : limits_) {
+  for (const auto& [name, limit] : limits_) {
     next = std::min(next, limit.due());
   }
   return next;
@@ -48,49 +49,46 @@ SteadyTime RateService::step(const std::stop_token& stop) {
 
 bool RateService::take_members() {
   bool all_known = true;
-  std::map<std::string, Limit> limits;
+  std::set<Name> wanted;
   for (const JobSet::Member& member : parts_.jobs.members()) {
     const config::JobConfig& job = member.plan.config;
     if (job.rate_limit <= 0 || job.rate_per_host) {
       continue;
     }
-    const std::string key = std::string(queue::kLimitPrefix) + job.queue + "/" + job.name;
-    const auto before = limits_.find(job.name);
-    const bool same = before != limits_.end() && before->second.rate == job.rate_limit && before->second.key == key;
-    auto board = same ? Result<std::unique_ptr<queue::NoticeBoard>>(std::move(before->second.board))
-                      : parts_.queues.open_board(job.queue);
-    if (!board) {
-      all_known = false;  // The job of that queue says why.
-      continue;
+    const Name name{std::string(queue::kLimitPrefix) + job.queue + "/" + job.name, job.rate_limit};
+    auto found = limits_.find(name);
+    if (found == limits_.end()) {
+      auto board = parts_.queues.open_board(job.queue);
+      if (!board) {
+        all_known = false;  // The job of that queue says why.
+        continue;
+      }
+      const auto& pace = (*board)->traits().billed ? fleet::RateShare::kBilled : fleet::RateShare::kFree;
+      found = limits_.emplace(name, Limit{{host_, job.rate_limit, pace}, std::move(*board), {.key = name.first}}).first;
     }
-    const bool billed = (*board)->traits().billed;
-    Limit limit =
-        same ? std::move(before->second)
-             : Limit{.rate = job.rate_limit,
-                     .key = key,
-                     .share = {host_, job.rate_limit, billed ? fleet::RateShare::kBilled : fleet::RateShare::kFree}};
-    limit.board = std::move(*board);
+    wanted.insert(name);
+    Limit& limit = found->second;
     if (limit.job.lock() != member.job) {
       limit.job = member.job;
       limit.claimed = member.job->ledger().claimed;
       tell(limit.share, *member.job);
     }
-    limits.emplace(job.name, std::move(limit));
-    if (same) {
-      limits_.erase(before);
+  }
+  for (auto limit = limits_.begin(); limit != limits_.end();) {
+    if (wanted.contains(limit->first)) {
+      ++limit;
+      continue;
     }
+    give_back(limit->second, Deadline::after(parts_.clock, limit->second.troubled ? kFarewellTime : kCallTime));
+    limit = limits_.erase(limit);
   }
-  for (auto& [job, gone] : limits_) {
-    give_back(gone, Deadline::after(parts_.clock, gone.troubled ? kFarewellTime : kCallTime));
-  }
-  limits_ = std::move(limits);
   return all_known;
 }
 
 void RateService::renew_due(const std::stop_token& stop) {
   std::vector<Limit*> due;
   due.reserve(limits_.size());
-  for (auto& [job, limit] : limits_) {
+  for (auto& [name, limit] : limits_) {
     if (parts_.clock.steady_now() >= limit.due()) {
       due.push_back(&limit);
     }
@@ -160,9 +158,9 @@ Result<void> RateService::post(work::Job& job, Limit& limit, const fleet::RateSh
 }
 
 Result<void> RateService::read(Limit& limit, Deadline deadline) {
-  SLUICE_TRY(found, limit.board->read(kTopic, limit.key, deadline));
+  SLUICE_TRY(found, limit.board->read(kTopic, limit.notice.key, deadline));
+  found->key = std::move(limit.notice.key);
   limit.notice = std::move(*found);
-  limit.notice.key = limit.key;
   limit.known = true;
   return {};
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "host/fleet/rate_share.hpp"
 #include "host/queue/queues.hpp"
@@ -32,10 +33,11 @@ class RateService final : public RepeatingService {
   void look() { wake(); }
 
  private:
+  /// Which limit, of so many messages a second: a notice's key, as several queues may be on one board, and have jobs of
+  /// one name.
+  using Name = std::pair<std::string, double>;
   /// A job's limit, and this host's part.
   struct Limit {
-    double rate = 0;
-    std::string key;  ///< of the notice: several queues may be on one board, and have jobs of one name
     fleet::RateShare share;
     std::unique_ptr<queue::NoticeBoard> board{};
     queue::Notice notice{};  ///< as it was read or posted last
@@ -66,7 +68,7 @@ class RateService final : public RepeatingService {
   const std::string host_;
 
   // Touched only by the thread.
-  std::map<std::string, Limit> limits_;  ///< by job
+  std::map<Name, Limit> limits_;
 };
 
 }  // namespace sluice::runtime

@@ -53,7 +53,7 @@ class NotingControl final : public fleet::HostControl {
     note("order: " + order.text());
     return {order.id, order.wish != Wish::cancel_running, "noted"};
   }
-  void take(const fleet::HostSteering& standing) {
+  void take(const fleet::HostSteering& standing) override {
     note("paused " + std::to_string(standing.paused_jobs.size()) + ", scaled " +
          std::to_string(standing.workers.size()));
   }
@@ -99,8 +99,7 @@ class FleetServiceTest : public testing::Test {
 
   void make() {
     service_ = std::make_unique<FleetService>(
-        FleetService::Parts{queues_, control_, [this](const fleet::HostSteering& standing) { control_.take(standing); },
-                            log_, clock_, [this] { return std::exchange(ended_, {}); }},
+        FleetService::Parts{queues_, control_, log_, clock_, [this] { return std::exchange(ended_, {}); }},
         NotingControl::identity(), [] {
           return std::vector<std::string>{"mails", "orders"};
         });
