@@ -325,8 +325,8 @@ Result<bool> EmptyCheck::empty(const queue::QueueAddress& address, bool consiste
   return stats->ready == 0 && stats->in_flight == 0;
 }
 
-std::optional<QueueRefusal> probe_queues(std::vector<std::string> names, queue::Queues& queues, const Clock& clock,
-                                         observe::Log& log) {
+Result<void> probe_queues(std::vector<std::string> names, queue::Queues& queues, const Clock& clock, observe::Log& log,
+                          const ExplainQueue& explain) {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   const Deadline deadline = Deadline::after(clock, kProbeTimeout);
@@ -335,13 +335,13 @@ std::optional<QueueRefusal> probe_queues(std::vector<std::string> names, queue::
     const auto page =
         opened ? (*opened)->list({.limit = 1, .content = false}, deadline) : Result<queue::ListPage>(opened.error());
     if (!page && forbids_start(page.error().code())) {
-      return QueueRefusal{name, page.error()};
+      return Error(page.error().code(), explain(name, page.error()));
     }
     if (!page) {
       log.warn("queue does not answer yet", {{"queue", name}, {"error", page.error().message()}});
     }
   }
-  return std::nullopt;
+  return {};
 }
 
 std::vector<FigureFamily> depth_figures(const DepthSampler& depths, SteadyTime now) {

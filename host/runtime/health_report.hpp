@@ -103,15 +103,13 @@ class EmptyCheck {
   std::map<std::string, std::unique_ptr<queue::Operator>> operators_;
 };
 
-/// A queue that forbids the start, and why.
-struct QueueRefusal {
-  std::string queue;
-  Error error;
-};
+/// Says in one line what is wrong with a queue and how a person mends it.
+using ExplainQueue = std::function<std::string(const std::string& queue, const Error& error)>;
 
-/// One look at each queue before anything runs, for failures that waiting does not mend: the first of them, or nothing.
-std::optional<QueueRefusal> probe_queues(std::vector<std::string> names, queue::Queues& queues, const Clock& clock,
-                                         observe::Log& log);
+/// One look at each queue before anything runs. The first failure that waiting does not mend, explained, forbids the
+/// start.
+Result<void> probe_queues(std::vector<std::string> names, queue::Queues& queues, const Clock& clock, observe::Log& log,
+                          const ExplainQueue& explain);
 
 /// What /metrics shows of what others keep. Pure functions.
 std::vector<observe::FigureFamily> depth_figures(const DepthSampler& depths, SteadyTime now);

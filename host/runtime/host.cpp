@@ -132,8 +132,12 @@ Host::Host(const HostParts& parts)
     : parts_(parts),
       ward_({parts.config, parts.name, parts.queues, parts.owners, parts.plugins, parts.log, parts.clock, parts.random,
              parts.events}),
-      jobs_([this](const JobPlan& plan) { return make_job(plan); },
-            [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
+      jobs_(
+          [this](const JobPlan& plan) -> Result<std::unique_ptr<work::Job>> {
+            auto job = make_job(plan);
+            return job ? std::move(job) : cannot_start(plan, job.error());
+          },
+          [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
       emptiness_(parts.queues, parts.clock),
       depths_([this] { return jobs_.addresses(); }, parts.queues, parts.clock, parts.config.depth_interval,
               lag_limits_of(parts.config)),
@@ -147,33 +151,21 @@ Host::Host(const HostParts& parts)
       schedules_(parts.queues, parts.log, parts.clock, parts.name) {}
 
 Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
-  work::JobSpec spec = job_spec(plan, parts_.config, parts_.name);
-  auto source = open_source(parts_.queues, parts_.config, plan, parts_.book);
-  if (!source) {
-    return cannot_start(plan, source.error());
-  }
-  auto runners = ward_.runners_for(plan);
-  if (!runners) {
-    return cannot_start(plan, runners.error());
-  }
-  const work::JobSeams seams{parts_.clock,
-                             parts_.random,
-                             parts_.log,
-                             parts_.metrics.job(plan.config.name, work::queue_text(plan.config)),
-                             ward_.ledger_for(plan),
-                             *std::move(runners),
-                             [this, name = plan.config.queue](const Error& error) {
-                               return parts_.explain ? parts_.explain(name, error) : error.message();
-                             },
-                             [this](const std::string& queue) { return parts_.queues.open_keys(queue); },
-                             parts_.telemetry == nullptr ? nullptr : parts_.telemetry->tracer(),
-                             parts_.watch,
-                             budgets_of(plan.config, parts_.book)};
-  auto job = work::Job::create(std::move(spec), std::move(*source), seams);
-  if (!job) {
-    return cannot_start(plan, job.error());
-  }
-  return job;
+  SLUICE_TRY(source, open_source(parts_.queues, parts_.config, plan, parts_.book));
+  SLUICE_TRY(runners, ward_.runners_for(plan));
+  const work::JobSeams seams{
+      parts_.clock,
+      parts_.random,
+      parts_.log,
+      parts_.metrics.job(plan.config.name, work::queue_text(plan.config)),
+      ward_.ledger_for(plan),
+      *std::move(runners),
+      [this, name = plan.config.queue](const Error& error) { return parts_.explain(name, error); },
+      [this](const std::string& queue) { return parts_.queues.open_keys(queue); },
+      parts_.telemetry == nullptr ? nullptr : parts_.telemetry->tracer(),
+      parts_.watch,
+      budgets_of(plan.config, parts_.book)};
+  return work::Job::create(job_spec(plan, parts_.config, parts_.name), std::move(*source), seams);
 }
 
 Result<void> Host::prepare(std::vector<JobPlan> plans) {
@@ -198,9 +190,15 @@ Result<void> Host::prepare(std::vector<JobPlan> plans) {
   return {};
 }
 
-Result<void> Host::start(HostEvents& events) {
-  if (auto probed = probe(events); !probed || events.terminating()) {
-    return probed;
+Result<void> Host::start() {
+  parts_.errand.carry_out(
+      [this] {
+        auto probed = probe_queues(queues_of(plans_), parts_.queues, parts_.clock, parts_.log, parts_.explain);
+        return Errand::Rest([this, probed = std::move(probed)] { probed_ = probed; });
+      },
+      parts_.events);
+  if (!probed_ || parts_.events.terminating()) {
+    return probed_;
   }
   ward_.recover_first(plans_);
   SLUICE_PASS_ON(jobs_.start(std::exchange(first_jobs_, {})));
@@ -259,31 +257,13 @@ Result<void> Host::open_wake() {
   return {};
 }
 
-Result<void> Host::probe(HostEvents& events) {
-  parts_.errand.send([this] {
-    auto found = probe_queues(queues_of(plans_), parts_.queues, parts_.clock, parts_.log);
-    return Errand::Rest([this, found = std::move(found)] { refusal_ = found; });
-  });
-  while (parts_.errand.under_way() && !events.terminating()) {
-    events.wait_until(SteadyTime::max());
-    if (auto rest = parts_.errand.take()) {
-      (*rest)();
-    }
-  }
-  if (auto rest = parts_.errand.take()) {  // a signal came just as it ended
-    (*rest)();
-  }
-  return refusal_ ? Error(refusal_->error.code(), parts_.explain(refusal_->queue, refusal_->error)) : Result<void>();
-}
-
-void Host::run(HostEvents& events, bool until_empty, bool progress) {
+void Host::run(bool until_empty, bool progress) {
+  HostEvents& events = parts_.events;
   const bool terminal = isatty(STDERR_FILENO) == 1;
   ProgressLine line(parts_.clock.steady_now());
   SteadyTime next_line = parts_.clock.steady_now() + kProgressInterval;
   while (!events.terminating()) {
-    if (auto rest = parts_.errand.take()) {
-      (*rest)();
-    }
+    parts_.errand.finish();
     if (events.take_reload() || (reload_waits_ && !jobs_.exchanging() && !parts_.errand.under_way())) {
       begin_reload();
     }

@@ -30,15 +30,12 @@ struct ReloadNews {
   std::vector<plugin::RejectedPlugin> unused;  ///< files that are not used
 };
 
-/// Says in one line what is wrong with a queue and how a person mends it.
-using ExplainQueue = std::function<std::string(const std::string& queue, const Error& error)>;
-
 /// What a host works with. All of it outlives the host.
 struct HostParts {
   const config::HostConfig& config;
   std::string name;  ///< written into failures
   queue::Queues& queues;
-  ExplainQueue explain;  ///< may be empty: then what the store says is told
+  ExplainQueue explain;
   plugin::PluginRegistry& plugins;
   observe::Log& log;
   observe::Metrics& metrics;
@@ -64,11 +61,11 @@ class Host : boost::noncopyable {
   /// has no room for the threads. Waits while a store cannot be opened for a reason that passes.
   Result<void> prepare(std::vector<JobPlan> plans);
   /// Starts what was prepared. Fails when a queue cannot be worked on for good, or a job has no threads; a drain has to
-  /// follow then. When `events` ask for a drain meanwhile it returns at once, and nothing runs.
-  Result<void> start(HostEvents& events);
+  /// follow then. When the events ask for a drain meanwhile it returns at once, and nothing runs.
+  Result<void> start();
 
   /// Works through signals until a drain, or `until_empty` until the queues are empty. `progress`: a line a second.
-  void run(HostEvents& events, bool until_empty, bool progress);
+  void run(bool until_empty, bool progress);
 
   /// Ends the jobs within the configured drain time-out.
   JobSet::Drained drain();
@@ -95,7 +92,6 @@ class Host : boost::noncopyable {
   Result<std::unique_ptr<work::Job>> make_job(const JobPlan& plan);
   Result<void> open_http();
   Result<void> open_wake();
-  Result<void> probe(HostEvents& events);
   void begin_reload();
   std::string look_at_host_file() const;
   /// On the errand's thread. Nothing, and it is told why, when the files ask for what cannot be.
@@ -131,7 +127,7 @@ class Host : boost::noncopyable {
   std::vector<Schedule> next_schedules_;  ///< of the reload under way
   std::string host_file_remark_;          ///< for who waits for it; empty: the file is as it was
   bool reload_waits_ = false;
-  std::optional<QueueRefusal> refusal_;
+  Result<void> probed_;
   bool services_ended_ = true;
   SteadyTime next_empty_check_{};
   bool counted_empty_ = false;

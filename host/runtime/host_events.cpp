@@ -129,6 +129,28 @@ void Errand::run(const std::stop_token& stop) {
   }
 }
 
+void Errand::finish() {
+  std::optional<Rest> rest;
+  {
+    const MutexLock lock(mutex_);
+    rest = std::exchange(rest_, std::nullopt);
+    under_way_ = under_way_ && !rest;
+  }
+  if (rest) {
+    (*rest)();
+  }
+}
+
+bool Errand::carry_out(Work work, HostEvents& events) {
+  send(std::move(work));
+  while (under_way() && !(events.terminating() && SLUICE_GUARD(hung_errand_left))) {
+    events.wait_until(SteadyTime::max());
+    finish();
+  }
+  finish();  // a signal came just as it ended
+  return !under_way();
+}
+
 bool Watchdog::begin_last_words(int status) {
   const MutexLock lock(mutex_);
   if (due_) {

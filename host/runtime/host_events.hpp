@@ -124,20 +124,15 @@ class Errand final : public Service {
     changed_.wait_until(mutex_, stop_, std::chrono::steady_clock::now() + span, [] { return false; });
     return !stop_.stop_requested();
   }
-  /// From `send` until its rest has been taken.
+  /// From `send` until its rest has been done.
   bool under_way() const {
     const MutexLock lock(mutex_);
     return under_way_;
   }
-  /// The rest of the work that has ended, once; nothing otherwise.
-  std::optional<Rest> take() {
-    const MutexLock lock(mutex_);
-    if (!rest_) {
-      return std::nullopt;
-    }
-    under_way_ = false;
-    return std::exchange(rest_, std::nullopt);
-  }
+  /// Does the rest of the work that has ended, once; nothing otherwise.
+  void finish();
+  /// Sends the work and waits until its rest is done. False: a drain was asked for before. `done` wakes `events`.
+  bool carry_out(Work work, HostEvents& events);
 
  private:
   void run(const std::stop_token& stop);

@@ -328,14 +328,8 @@ int Run::run() {
   if (auto started = errand_.start(); !started) {
     return refuse({started.error().message() + " (limits: " + thread_limits() + ")"});
   }
-  errand_.send([this] { return Errand::Rest([this, prepared = prepare()] { prepared_ = prepared; }); });
-  while (!prepared_ && !(events_.terminating() && SLUICE_GUARD(hung_errand_left))) {
-    events_.wait_until(SteadyTime::max());
-    if (auto rest = errand_.take()) {
-      (*rest)();
-    }
-  }
-  if (!prepared_) {
+  const auto work = [this] { return Errand::Rest([this, prepared = prepare()] { prepared_ = prepared; }); };
+  if (!errand_.carry_out(work, events_)) {
     // Nothing was claimed, and what the errand is in, such as the start-up code of a plugin, may never return.
     if (!watchdog_.begin_last_words(kClean)) {
       leave_to_watchdog();
@@ -376,7 +370,7 @@ int Run::serve(Ground& ground) {
       host.hard_stop();
     }
   });
-  if (auto started = host.start(events_); !started) {
+  if (auto started = host.start(); !started) {
     log_.print("sluice: " + started.error().message() + "\n");
     host.hard_stop();
     return finish(ground, kConfiguration);
@@ -387,7 +381,7 @@ int Run::serve(Ground& ground) {
   if (options_.companion != nullptr) {
     options_.companion->host_runs(*ground.queues, events_);
   }
-  host.run(events_, options_.until_empty, options_.progress);
+  host.run(options_.until_empty, options_.progress);
   return finish(ground, kClean);
 }
 

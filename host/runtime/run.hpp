@@ -76,7 +76,7 @@ class Companion : public observe::LogTap {
 /// What `sluice run` was asked for.
 struct RunOptions {
   std::string config_file;
-  ExplainQueue explain;               ///< why a queue cannot be worked on, and the mend
+  ExplainQueue explain = [](const std::string&, const Error& error) { return error.message(); };
   bool until_empty = false;           ///< end once every queue has nothing due and nothing in flight
   bool progress = false;              ///< a line of totals on stderr each second; rewritten in place on a terminal
   bool allow_insecure_files = false;  ///< use plugins and configuration that others may write

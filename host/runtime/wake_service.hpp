@@ -32,23 +32,13 @@ class WakeService final : public RepeatingService {
   std::string address() const { return queue::wake::text_of(listener_.address()); }
 
   Result<void> start() override {
-    if (auto started = listening_.start([this](const std::stop_token& stop) { listen(stop); }); !started) {
-      return started;
-    }
+    SLUICE_PASS_ON(listening_.start([this](const std::stop_token& stop) { listen(stop); }));
     return RepeatingService::start();
   }
-  void stop() override { leave(SteadyTime::max()); }
   /// Nobody is to ring here any more: what was announced is taken back. Returns at once; from any thread.
   void withdraw() {
     withdrawn_ = true;
     wake();
-  }
-  /// As RepeatingService's.
-  bool leave(SteadyTime limit) {
-    listening_.request_stop();
-    const bool ended = RepeatingService::leave(limit);
-    listening_.stop();  // It never waits for anybody.
-    return ended;
   }
 
  private:
@@ -76,7 +66,10 @@ class WakeService final : public RepeatingService {
   int wait_time() const;
 
   SteadyTime step(const std::stop_token& stop) override;
-  void end() override { take_back(); }
+  void end() override {
+    take_back();
+    listening_.stop();
+  }
   /// Opens the places of queues that are new, and says who is rung by which bell.
   void look_at_jobs();
   Place open(const std::string& queue) {

@@ -1,9 +1,9 @@
-#include "host/runtime/host_events.hpp"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <thread>
+
+#include "host/runtime/host_events.hpp"
 
 namespace sluice::runtime {
 namespace {
@@ -23,15 +23,33 @@ TEST(Errand, DoesTheWorkElsewhereAndTheRestHere) {
     return Errand::Rest([&] { finished = true; });
   });
   done.wait(false);
-  EXPECT_TRUE(errand.under_way()) << "until its rest is taken";
-  const auto rest = errand.take();
-  ASSERT_TRUE(rest.has_value());
+  EXPECT_TRUE(errand.under_way()) << "until its rest is done";
   EXPECT_FALSE(finished);
-  (*rest)();
+  errand.finish();
   EXPECT_TRUE(finished);
   EXPECT_NE(worker, std::this_thread::get_id());
   EXPECT_FALSE(errand.under_way());
-  EXPECT_FALSE(errand.take().has_value());
+  finished = false;
+  errand.finish();
+  EXPECT_FALSE(finished) << "once";
+}
+
+TEST(Errand, IsWaitedForUntilADrainIsAskedFor) {
+  HostEvents events;
+  Errand errand([&events] { events.wake(); });
+  ASSERT_TRUE(errand.start().has_value());
+  bool finished = false;
+  const auto rest = [&finished] { finished = true; };
+  EXPECT_TRUE(errand.carry_out([&rest] { return Errand::Rest(rest); }, events));
+  EXPECT_TRUE(finished);
+  const auto hang = [&] {
+    events.ask_drain();
+    errand.wait_for(std::chrono::hours(1));
+    return Errand::Rest(rest);
+  };
+  finished = false;
+  EXPECT_FALSE(errand.carry_out(hang, events));
+  EXPECT_FALSE(finished);
 }
 
 TEST(Errand, AStopEndsAWaitOfTheWork) {

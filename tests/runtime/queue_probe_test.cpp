@@ -12,8 +12,9 @@ using test::StoreCall;
 
 class QueueProbeTest : public ::testing::Test {
  protected:
-  std::optional<QueueRefusal> look(std::vector<std::string> names) {
-    return probe_queues(std::move(names), queues_, clock_, log_);
+  Result<void> look(std::vector<std::string> names) {
+    return probe_queues(std::move(names), queues_, clock_, log_,
+                        [](const std::string& queue, const Error& error) { return queue + ": " + error.message(); });
   }
 
   test::FakeClock clock_;
@@ -23,7 +24,7 @@ class QueueProbeTest : public ::testing::Test {
 };
 
 TEST_F(QueueProbeTest, LooksOnceAtEachQueueHoweverManyJobsItHas) {
-  EXPECT_FALSE(look({"b", "a", "b", "a"}));
+  EXPECT_TRUE(look({"b", "a", "b", "a"}));
   const auto calls = queues_.calls();
   ASSERT_EQ(calls.size(), 2U);
   EXPECT_EQ(calls[0].address.queue, "a");
@@ -34,7 +35,7 @@ TEST_F(QueueProbeTest, AQueueThatDoesNotAnswerYetDoesNotForbidTheStart) {
   std::size_t looks = 0;
   for (const ErrorCode code : {ErrorCode::unavailable, ErrorCode::full, ErrorCode::timeout, ErrorCode::throttled}) {
     queues_.fail_next(StoreCall::list, 1, Error(code, "not now"));
-    EXPECT_FALSE(look({"a", "b"}));
+    EXPECT_TRUE(look({"a", "b"}));
     looks += 2;
     EXPECT_EQ(queues_.count(StoreCall::list), looks);
   }
@@ -43,10 +44,10 @@ TEST_F(QueueProbeTest, AQueueThatDoesNotAnswerYetDoesNotForbidTheStart) {
 TEST_F(QueueProbeTest, WhatWaitingDoesNotMendForbidsIt) {
   for (const ErrorCode code : {ErrorCode::queue_missing, ErrorCode::denied, ErrorCode::corrupt, ErrorCode::invalid}) {
     queues_.fail_next(StoreCall::list, 1, Error(code, "mend it"));
-    const auto refusal = look({"a"});
-    ASSERT_TRUE(refusal);
-    EXPECT_EQ(refusal->queue, "a");
-    EXPECT_EQ(refusal->error.message(), "mend it");
+    const auto looked = look({"a"});
+    ASSERT_FALSE(looked);
+    EXPECT_EQ(looked.error().code(), code);
+    EXPECT_EQ(looked.error().message(), "a: mend it");
   }
 }
 
