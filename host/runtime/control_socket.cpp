@@ -547,23 +547,11 @@ ControlReply ControlResponder::obey(const ControlRequest& request, uid_t user) {
   if (request.wait && request.verb == ControlVerb::drain) {
     awaits = ControlReply::kFarewell;
   } else if (request.wait && request.verb == ControlVerb::reload) {
-    // Before it is asked for, so that no reload can begin that is for this caller and is not told to him.
-    const MutexLock lock(mutex_);
-    awaits = ++asked_;
+    // The next one, as things are before it is asked for: it begins after that, and so reads the files as they are now.
+    awaits = reloads_ + 1;
   }
   const fleet::Answer answer = parts_.host.obey(order_of(request, user, parts_.host.describe()));
   return answer.done ? ControlReply{{.text = answer.text}, awaits} : ControlReply{ControlAnswer::refusal(answer.text)};
-}
-
-void ControlResponder::reload_ended(const ControlAnswer& result) {
-  std::uint64_t covered = 0;
-  {
-    const MutexLock lock(mutex_);
-    covered = covered_;
-  }
-  if (socket_ && covered > 0) {
-    socket_->tell(covered, result);
-  }
 }
 
 }  // namespace sluice::runtime

@@ -177,12 +177,13 @@ class ControlResponder : boost::noncopyable {
   explicit ControlResponder(const Parts& parts);
 
   /// The files are about to be read: what comes of it answers everybody who has asked until now.
-  void reload_begins() {
-    const MutexLock lock(mutex_);
-    covered_ = asked_;
-  }
+  void reload_begins() { ++reloads_; }
   /// What has changed, or why nothing has: one line for each thing that is wrong.
-  void reload_ended(const ControlAnswer& result);
+  void reload_ended(const ControlAnswer& result) {
+    if (socket_) {
+      socket_->tell(reloads_, result);
+    }
+  }
   /// Nobody is answered any more. Returns at once.
   void farewell(const ControlEnding& ending) {
     if (socket_) {
@@ -195,11 +196,7 @@ class ControlResponder : boost::noncopyable {
   ControlReply obey(const ControlRequest& request, uid_t user);
 
   const Parts parts_;
-
-  Mutex mutex_;
-  // Reloads, counted as they are asked for.
-  std::uint64_t asked_ SLUICE_GUARDED_BY(mutex_) = 0;
-  std::uint64_t covered_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< by the one under way
+  std::atomic<std::uint64_t> reloads_{0};  ///< that have begun
 
   // Last, so that its thread ends before what it uses. Null where there can be none.
   std::unique_ptr<ControlSocket> socket_;
