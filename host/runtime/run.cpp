@@ -90,34 +90,21 @@ Error cannot_write(const std::string& path) {
 constexpr int kInternal = 70;
 constexpr int kSignalled = 128;
 
-int exit_code(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status); }
-
-/// Reaps whatever has ended. True when the host is among it, with its status.
-bool reap(pid_t host, int& host_status) {
-  int status = 0;
-  bool host_ended = false;
-  for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
-    if (ended == host) {
-      host_status = status;
-      host_ended = true;
-    }
-  }
-  return host_ended;
-}
-
+/// Passes signals on to the host and reaps whatever has ended, until that is the host.
 int attend(pid_t host, const sigset_t& signals) {
-  while (true) {
-    int signal = 0;
-    if (sigwait(&signals, &signal) != 0) {
-      return kInternal;
-    }
-    int status = 0;
+  for (int signal = 0; sigwait(&signals, &signal) == 0;) {
     if (signal != SIGCHLD) {
       kill(host, signal);
-    } else if (reap(host, status)) {
-      return exit_code(status);
+      continue;
+    }
+    int status = 0;
+    for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
+      if (ended == host) {
+        return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
+      }
     }
   }
+  return kInternal;
 }
 
 /// Runs `body` and returns its exit code; as process 1 of a container, in a child. Process 1 must reap every orphan,
