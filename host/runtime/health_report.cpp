@@ -3,6 +3,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/ranges.hpp"
 #include "base/text/decimal.hpp"
 #include "base/text/json_string.hpp"
 #include "host/plugin/metric_board.hpp"
@@ -115,12 +116,8 @@ observe::HttpReply unavailable(const std::string& queue, const std::string& why)
 }
 
 observe::HttpReply unknown(const std::string& queue, const std::set<std::string>& known) {
-  std::string names;
-  for (const std::string& name : known) {
-    names += (names.empty() ? "" : ",") + json_quoted(name);
-  }
   return {kNotFound, "{\"error\": " + json_quoted("no job of this host works on queue " + queue) + ", \"queues\": [" +
-                         names + "]}\n"};
+                         joined(mapped(known, json_quoted), ",") + "]}\n"};
 }
 
 /// "store", "store archive" or "outbox orders": where a queue lies.
@@ -488,11 +485,8 @@ std::vector<FigureFamily> plugin_figures(const MetricBoards& boards) {
 }
 
 MetricBoards boards_of(const JobSet& jobs) {
-  MetricBoards boards;
-  for (const JobSet::Member& member : jobs.members()) {
-    boards.emplace_back(member.plan.config.name, member.job->metrics());
-  }
-  return boards;
+  return mapped(jobs.members(),
+                [](const JobSet::Member& member) { return std::pair(member.plan.config.name, member.job->metrics()); });
 }
 
 observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const std::optional<QueueDepth>& depth,

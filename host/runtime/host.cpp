@@ -89,11 +89,10 @@ work::JobSpec job_spec(const JobPlan& plan, const config::HostConfig& config, co
   spec.options = plan.options;
   spec.arounds = plan.arounds;
   spec.max_in_flight = queue.max_in_flight;
-  spec.leases.clear();
-  for (const config::WeightedQueue& one : work::queues_of(plan.config)) {
+  spec.leases = mapped(work::queues_of(plan.config), [&config](const config::WeightedQueue& one) {
     const config::QueueConfig own = config.queue(one.name);
-    spec.leases.push_back({own.visibility_timeout, own.max_lease});
-  }
+    return work::QueueLease{own.visibility_timeout, own.max_lease};
+  });
   spec.host = host;
   spec.store = config.store_of(plan.config.queue).kind;
   spec.isolated = plan.config.isolation == config::Isolation::process;

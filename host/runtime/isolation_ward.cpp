@@ -188,12 +188,7 @@ std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std:
     }
     step.suspicions.push_back(accused ? Suspicion::suspect : Suspicion::innocent);
   }
-  std::vector<RecoveryStep> plan;
-  plan.reserve(steps.size());
-  for (auto& [address, step] : steps) {
-    plan.push_back(std::move(step));
-  }
-  return plan;
+  return mapped(steps, [](auto& entry) { return std::move(entry.second); });
 }
 
 bool OrphanSettlement::settle(queue::Queues& queues, queue::Owners* owners, SteadyTime now, Deadline deadline) {
@@ -459,11 +454,9 @@ Result<plugin::InstanceFactory> IsolationWard::runners_for(const JobPlan& plan) 
 }
 
 std::shared_ptr<isolation::JobLedger> IsolationWard::ledger_for(const JobPlan& plan) {
-  std::vector<isolation::LedgerJob> parts;
-  for (const queue::QueueAddress& address : work::addresses_of(plan.config)) {
-    parts.push_back({facts_of(plan), address});
-  }
-  return ledger_.open(parts);
+  return ledger_.open(mapped(work::addresses_of(plan.config), [this, &plan](const queue::QueueAddress& address) {
+    return isolation::LedgerJob{facts_of(plan), address};
+  }));
 }
 
 }  // namespace sluice::runtime

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "base/ranges.hpp"
 #include "host/plugin/around.hpp"
 #include "host/plugin/plugin_registry.hpp"
 
@@ -20,9 +21,8 @@ struct JobPlan {
 /// A job's handlers as the registry has them: its own, then those around it. A value.
 using Handlers = std::vector<const sluice_handler*>;
 inline Handlers handlers_of(const JobPlan& plan) {
-  Handlers all{plan.handler};
-  std::transform(plan.arounds.begin(), plan.arounds.end(), std::back_inserter(all),
-                 [](const plugin::AroundSpec& around) { return around.handler; });
+  Handlers all = mapped(plan.arounds, &plugin::AroundSpec::handler);
+  all.insert(all.begin(), plan.handler);
   return all;
 }
 /// Empty when one of them is not there.

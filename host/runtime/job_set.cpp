@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "base/ranges.hpp"
 #include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
@@ -251,8 +252,7 @@ JobSet::Drained JobSet::drain(Deadline deadline) {
     changed_.wait_until(mutex_, std::max(deadline.time(), clock_.steady_now()),
                         [this]() SLUICE_NO_TSA { return leaving_.empty(); });
     // Nobody but this thread adds or removes any.
-    std::transform(retirements_.begin(), retirements_.end(), std::back_inserter(retirements),
-                   [](ServiceThread& thread) { return &thread; });
+    retirements = mapped(retirements_, [](ServiceThread& thread) { return &thread; });
   }
   const SteadyTime limit = clock_.machine_time(clock_.steady_now() + kDestructionTime);
   for (ServiceThread* retirement : retirements) {

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include "base/bell.hpp"
+#include "base/ranges.hpp"
 #include "base/text/visible.hpp"
 #include "base/timestamp.hpp"
 #include "host/observe/metrics.hpp"
@@ -48,11 +49,9 @@ class OneMessageSource final : public queue::Source {
     if (store_ != nullptr) {
       return store_->extend(receipts, visibility, deadline);
     }
-    std::vector<queue::ExtendResult> extended;
-    for (const queue::Receipt& receipt : receipts) {
-      extended.push_back({.receipt = receipt, .leased_until = SteadyTime::max(), .error = {}});
-    }
-    return extended;
+    return mapped(receipts, [](const queue::Receipt& receipt) {
+      return queue::ExtendResult{.receipt = receipt, .leased_until = SteadyTime::max(), .error = {}};
+    });
   }
   bool holds(std::uint32_t part) override { return store_ == nullptr || store_->holds(part); }
 

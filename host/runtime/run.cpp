@@ -9,6 +9,7 @@
 #include <cstring>
 #include <exception>
 
+#include "base/ranges.hpp"
 #include "base/text/decimal.hpp"
 #include "base/text/joined.hpp"
 #include "base/text/json_string.hpp"
@@ -180,14 +181,6 @@ using Refusal = std::vector<std::string>;
 /// Ground to stand on, or why there is none: one line for each thing that is wrong.
 using Prepared = std::variant<std::shared_ptr<Ground>, Refusal>;
 
-Refusal refusal(const std::vector<config::ConfigError>& errors) {
-  Refusal lines;
-  for (const config::ConfigError& error : errors) {
-    lines.push_back(error.text());
-  }
-  return lines;
-}
-
 Refusal no_jobs(const config::HostConfig& config) {
   return {"no job to run: no file matches " + joined(config.jobs) +
           "; write one, with [job], queue = \"...\" and handler = \"...\" ('sluice plugins' lists the handlers), "
@@ -247,7 +240,7 @@ Prepared Run::prepare() {
   try {
     const auto loaded = config::load_host_config(options_.config_file, config::process_environment());
     if (!loaded) {
-      return refusal(loaded.error());
+      return mapped(loaded.error(), &config::ConfigError::text);
     }
     ground->config = *loaded;
     ground->config.allow_insecure_files = options_.allow_insecure_files;
@@ -270,7 +263,7 @@ Prepared Run::prepare() {
 Prepared Run::prepare_host(const std::shared_ptr<Ground>& ground) {
   auto planned = load_job_plans(ground->config, ground->plugins, [](const config::JobConfig&) { return false; });
   if (!planned) {
-    return refusal(planned.error());
+    return mapped(planned.error(), &config::ConfigError::text);
   }
   auto& plans = *planned;
   if (plans.empty()) {
@@ -561,10 +554,7 @@ std::string DrainCertificate::json() const {
                     "}, \"seconds\": " + fixed_decimal(in_seconds(took), 3) +
                     ", \"clean\": " + (clean ? "true" : "false");
   if (!clean) {
-    std::vector<std::string> lines;
-    lines.reserve(left_behind.size());
-    std::transform(left_behind.begin(), left_behind.end(), std::back_inserter(lines), json_quoted);
-    out += ", \"left_behind\": [" + joined(lines) + "]";
+    out += ", \"left_behind\": [" + joined(mapped(left_behind, json_quoted)) + "]";
   }
   if (dynamodb) {
     out += ", \"dynamodb\": {\"requests\": " + fixed_decimal(dynamodb->requests, 0) +
