@@ -49,7 +49,6 @@ class DynamoDbConnection : boost::noncopyable {
   observe::Metrics* const metrics_;
   cost::CostBook* const book_;
   const std::map<std::string, std::string> queues_;
-  // Guarded by mutex_.
   mutable Mutex mutex_;
   cost::Spent cost_ SLUICE_GUARDED_BY(mutex_);
 

@@ -63,7 +63,6 @@ class OwnLedger : boost::noncopyable {
   const isolation::LedgerOwner owner_;
   const Clock& clock_;
   observe::Log& log_;
-  // Guarded by mutex_.
   mutable Mutex mutex_;
   std::shared_ptr<isolation::HostLedger> ledger_ SLUICE_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<isolation::JobSlots>> waiting_ SLUICE_GUARDED_BY(mutex_);
@@ -178,7 +177,6 @@ class LedgerRecovery final : public Service {
   const Descriptor watch_;  ///< tells of files that are closed in the folder; none: nobody does
   // Synchronises itself.
   std::atomic<bool> looked_{false};
-  // Guarded by mutex_.
   Mutex mutex_;
   std::vector<config::JobConfig> jobs_ SLUICE_GUARDED_BY(mutex_);
   // Touched only by its thread.

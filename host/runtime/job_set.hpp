@@ -178,7 +178,6 @@ class JobSet : boost::noncopyable {
   const Clock& clock_;
   mutable Mutex mutex_;
   Condition changed_;
-  // Guarded by mutex_.
   std::map<std::string, Member> running_ SLUICE_GUARDED_BY(mutex_);
   Drained past_ SLUICE_GUARDED_BY(mutex_);                    ///< of jobs that have ended
   std::vector<JobPointer> undead_ SLUICE_GUARDED_BY(mutex_);  ///< ended, but a handler has not returned
