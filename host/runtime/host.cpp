@@ -5,7 +5,6 @@
 #include "base/ranges.hpp"
 #include "host/observe/build_info.hpp"
 #include "host/queue/joined_source.hpp"
-#include "host/runtime/host_queues.hpp"
 #include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
@@ -127,44 +126,45 @@ std::string ProgressLine::next(const work::LedgerSnapshot& total, SteadyTime now
   return text + "; " + grouped(static_cast<std::uint64_t>(rate)) + "/s";
 }
 
-Host::Host(const HostParts& parts)
-    : parts_(parts),
-      ward_({parts.config, parts.name, parts.queues, parts.owners, parts.plugins, parts.log, parts.clock, parts.random,
-             parts.events}),
+Host::Host(HostGround& ground, const HostParts& parts)
+    : ground_(ground),
+      parts_(parts),
+      ward_({ground.config, ground.name, *ground.queues, *ground.queues, ground.plugins, parts.log, parts.clock,
+             parts.random, parts.events}),
       jobs_(
           [this](const JobPlan& plan) -> Result<std::unique_ptr<work::Job>> {
             auto job = make_job(plan);
             return job ? std::move(job) : cannot_start(plan, job.error());
           },
           [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
-      emptiness_(parts.queues, parts.clock),
-      depths_([this] { return jobs_.addresses(); }, parts.queues, parts.clock, parts.config.depth_interval,
-              lag_limits_of(parts.config)),
-      reporter_(
-          {parts.config, parts.name, observe::build_info().version, &parts.book, &depths_, parts.owners.incarnation()},
-          jobs_, parts.clock),
-      command_handler_({parts.config, jobs_, reporter_, parts.events, parts.log}),
-      fleet_({parts.queues, command_handler_, parts.log, parts.clock, [this] { return ward_.take_ended(); }},
+      emptiness_(*ground.queues, parts.clock),
+      depths_([this] { return jobs_.addresses(); }, *ground.queues, parts.clock, ground.config.depth_interval,
+              lag_limits_of(ground.config)),
+      reporter_({ground.config, ground.name, observe::build_info().version, ground.book.get(), &depths_,
+                 ground.queues->incarnation()},
+                jobs_, parts.clock),
+      command_handler_({ground.config, jobs_, reporter_, parts.events, parts.log}),
+      fleet_({*ground.queues, command_handler_, parts.log, parts.clock, [this] { return ward_.take_ended(); }},
              reporter_.identity(), [this] { return mapped(jobs_.addresses(), &queue::QueueAddress::queue); }),
-      rates_({parts.queues, jobs_, parts.log, parts.clock}, reporter_.identity().instance),
-      schedules_(parts.queues, parts.log, parts.clock, parts.name) {}
+      rates_({*ground.queues, jobs_, parts.log, parts.clock}, reporter_.identity().instance),
+      schedules_(*ground.queues, parts.log, parts.clock, ground.name) {}
 
 Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
-  SLUICE_TRY(source, open_source(parts_.queues, parts_.config, plan, parts_.book));
+  SLUICE_TRY(source, open_source(*ground_.queues, ground_.config, plan, *ground_.book));
   SLUICE_TRY(runners, ward_.runners_for(plan));
   const work::JobSeams seams{
       parts_.clock,
       parts_.random,
       parts_.log,
-      parts_.metrics.job(plan.config.name, work::queue_text(plan.config)),
+      ground_.metrics.job(plan.config.name, work::queue_text(plan.config)),
       ward_.ledger_for(plan),
       *std::move(runners),
       [this, name = plan.config.queue](const Error& error) { return parts_.explain(name, error); },
-      [this](const std::string& queue) { return parts_.queues.open_keys(queue); },
-      parts_.telemetry == nullptr ? nullptr : parts_.telemetry->tracer(),
+      [this](const std::string& queue) { return ground_.queues->open_keys(queue); },
+      ground_.telemetry->tracer(),
       parts_.watch,
-      budgets_of(plan.config, parts_.book)};
-  return work::Job::create(job_spec(plan, parts_.config, parts_.name), std::move(*source), seams);
+      budgets_of(plan.config, *ground_.book)};
+  return work::Job::create(job_spec(plan, ground_.config, ground_.name), std::move(*source), seams);
 }
 
 Result<void> Host::prepare(std::vector<JobPlan> plans) {
@@ -172,7 +172,7 @@ Result<void> Host::prepare(std::vector<JobPlan> plans) {
   SLUICE_PASS_ON(open_wake());
   SLUICE_PASS_ON(ward_.start());
   responder_ = std::make_unique<ControlResponder>(
-      ControlResponder::Parts{parts_.config, command_handler_, [this] { fleet_.look_now(); }, parts_.log});
+      ControlResponder::Parts{ground_.config, command_handler_, [this] { fleet_.look_now(); }, parts_.log});
   plans_ = std::move(plans);
   schedules_.take(schedules_of(plans_));
   auto first = jobs_.prepare(plans_);
@@ -192,7 +192,7 @@ Result<void> Host::prepare(std::vector<JobPlan> plans) {
 Result<void> Host::start() {
   parts_.errand.carry_out(
       [this] {
-        auto probed = probe_queues(queues_of(plans_), parts_.queues, parts_.clock, parts_.log, parts_.explain);
+        auto probed = probe_queues(queues_of(plans_), *ground_.queues, parts_.clock, parts_.log, parts_.explain);
         return Errand::Rest([this, probed = std::move(probed)] { probed_ = probed; });
       },
       parts_.events);
@@ -212,32 +212,30 @@ Result<void> Host::start() {
 }
 
 Result<void> Host::open_http() {
-  if (parts_.config.http_listen.empty()) {
+  if (ground_.config.http_listen.empty()) {
     return {};
   }
   observe::HttpHandlers handlers;
   const auto sources = [this] {
-    return HealthSources{jobs_, parts_.config, parts_.telemetry, depths_.lags(), ward_.ledger_trouble()};
+    return HealthSources{jobs_, ground_.config, ground_.telemetry.get(), depths_.lags(), ward_.ledger_trouble()};
   };
   handlers.health = [sources] { return health_of(sources()); };
   handlers.ready = [this, sources] { return readiness_of(ready_, sources()); };
   handlers.metrics = [this] {
     depths_.asked();
     jobs_.publish_workers();
-    return parts_.metrics.text();
+    return ground_.metrics.text();
   };
   handlers.scale = [this](std::string_view queue) {
     depths_.asked();
     return scale_of(queue, jobs_, depths_.depth(std::string(queue)), depths_.interval(), parts_.clock.steady_now());
   };
-  parts_.metrics.collect_from([this] { return depth_figures(depths_, parts_.clock.steady_now()); });
-  parts_.metrics.collect_from([this] { return ledger_figures(ward_.ledger_trouble().empty()); });
-  if (parts_.telemetry != nullptr) {
-    parts_.metrics.collect_from([this] { return sender_figures(parts_.telemetry->statuses()); });
-  }
-  parts_.metrics.collect_from([this] { return cost_figures(parts_.book.view(), parts_.book.prices()); });
-  parts_.metrics.collect_from([this] { return plugin_figures(boards_of(jobs_)); });
-  SLUICE_TRY(endpoint, observe::HttpEndpoint::open(parts_.config.http_listen, std::move(handlers)));
+  ground_.metrics.collect_from([this] { return depth_figures(depths_, parts_.clock.steady_now()); });
+  ground_.metrics.collect_from([this] { return ledger_figures(ward_.ledger_trouble().empty()); });
+  ground_.metrics.collect_from([this] { return sender_figures(ground_.telemetry->statuses()); });
+  ground_.metrics.collect_from([this] { return cost_figures(ground_.book->view(), ground_.book->prices()); });
+  ground_.metrics.collect_from([this] { return plugin_figures(boards_of(jobs_)); });
+  SLUICE_TRY(endpoint, observe::HttpEndpoint::open(ground_.config.http_listen, std::move(handlers)));
   http_ = std::move(*endpoint);
   SLUICE_PASS_ON(http_->start());
   reporter_.set_address(http_->address());
@@ -246,10 +244,10 @@ Result<void> Host::open_http() {
 }
 
 Result<void> Host::open_wake() {
-  if (parts_.config.wake.listen.empty()) {
+  if (ground_.config.wake.listen.empty()) {
     return {};
   }
-  SLUICE_TRY(wake, WakeService::open({parts_.queues, parts_.metrics, parts_.log, parts_.clock}, parts_.config.wake,
+  SLUICE_TRY(wake, WakeService::open({*ground_.queues, ground_.metrics, parts_.log, parts_.clock}, ground_.config.wake,
                                      reporter_.identity().instance, [this] { return jobs_.addresses(); }));
   wake_ = std::move(*wake);
   parts_.log.info("listening", {{"wake", wake_->address()}});
@@ -337,29 +335,29 @@ void Host::begin_reload() {
 
 /// A reload reads job files and plugins; who has edited the host file beside them is told what that takes.
 std::string Host::look_at_host_file() const {
-  const auto read = config::load_host_config(parts_.config.file, config::process_environment());
+  const auto read = config::load_host_config(ground_.config.file, config::process_environment());
   if (!read) {
     for (const config::ConfigError& error : read.error()) {
       parts_.log.warn("the host file has an error; this host runs on, and would not start again: " + error.text());
     }
     return "; the host file has an error, and this host would not start again: " + read.error().front().text();
   }
-  const auto keys = config::changed_keys(parts_.config, *read);
+  const auto keys = config::changed_keys(ground_.config, *read);
   if (keys.empty()) {
     return {};
   }
   parts_.log.warn("the host file has changed, and these keys wait for a restart",
-                  {{"file", parts_.config.file}, {"keys", joined(keys)}});
-  return "; " + parts_.config.file +
+                  {{"file", ground_.config.file}, {"keys", joined(keys)}});
+  return "; " + ground_.config.file +
          " is read at the start only, so these of its keys wait for a restart: " + joined(keys);
 }
 
 std::optional<JobSet::Exchange> Host::plan_reload() {
   host_file_remark_ = look_at_host_file();
-  auto plans = load_job_plans(parts_.config, parts_.plugins, [this](const config::JobConfig& job) {
-    const Handlers handlers = handlers_of(job, parts_.plugins);
+  auto plans = load_job_plans(ground_.config, ground_.plugins, [this](const config::JobConfig& job) {
+    const Handlers handlers = handlers_of(job, ground_.plugins);
     return std::none_of(handlers.begin(), handlers.end(),
-                        [this](const auto* handler) { return parts_.plugins.is_stale(handler); }) &&
+                        [this](const auto* handler) { return ground_.plugins.is_stale(handler); }) &&
            jobs_.runs(job, handlers);
   });
   if (!plans) {
@@ -380,17 +378,17 @@ void Host::reload(JobSet::Exchange next) {
   JobSet::Changes changes = next.changes;
   const std::vector<std::string> old = on_old_code(next.leaving);
   changes.unchanged -= std::min(changes.unchanged, old.size());
-  jobs_.exchange(std::move(next), parts_.config.drain_timeout);
+  jobs_.exchange(std::move(next), ground_.config.drain_timeout);
   schedules_.take(next_schedules_);
   rates_.look();
-  tell_reload({changes, {}, parts_.plugins.rejected()});
+  tell_reload({changes, {}, ground_.plugins.rejected()});
   if (!old.empty() && !parts_.reloaded) {
     parts_.log.warn("jobs run on with their old code", {{"jobs", joined(old)}});
   }
   std::string text = "reloaded; added: " + listed(changes.added) + "; changed: " + listed(changes.changed) +
                      "; removed: " + listed(changes.removed) + "; unchanged: " + std::to_string(changes.unchanged) +
                      (old.empty() ? "" : "; still with their old code: " + joined(old));
-  for (const plugin::RejectedPlugin& rejected : parts_.plugins.rejected()) {
+  for (const plugin::RejectedPlugin& rejected : ground_.plugins.rejected()) {
     text += "; not used: " + rejected.why;
   }
   responder_->reload_ended({.text = text + host_file_remark_});
@@ -398,7 +396,7 @@ void Host::reload(JobSet::Exchange next) {
 
 std::vector<std::string> Host::on_old_code(const std::vector<std::string>& leaving) const {
   std::vector<std::string> old;
-  const auto& rejected = parts_.plugins.rejected();
+  const auto& rejected = ground_.plugins.rejected();
   for (const JobSet::Member& member : jobs_.members()) {
     const std::string& name = member.plan.config.name;
     const std::string& file = member.plan.plugin_file;
@@ -420,7 +418,7 @@ std::vector<std::string> Host::on_old_code(const std::vector<std::string>& leavi
 }
 
 void Host::refuse_reload(const std::vector<std::string>& reasons) {
-  tell_reload({{}, reasons, parts_.plugins.rejected()});
+  tell_reload({{}, reasons, ground_.plugins.rejected()});
   responder_->reload_ended(ControlAnswer::refusal(joined(reasons, "\n")));
 }
 
@@ -451,13 +449,13 @@ void Host::begin_drain() {
   if (wake_) {
     wake_->withdraw();
   }
-  jobs_.begin_drain(Deadline::after(parts_.clock, parts_.config.drain_timeout));
+  jobs_.begin_drain(Deadline::after(parts_.clock, ground_.config.drain_timeout));
 }
 
 JobSet::Drained Host::drain() {
   ready_ = false;
-  parts_.log.info("draining", {{"within", config::format_duration(parts_.config.drain_timeout)}});
-  const Deadline deadline = Deadline::after(parts_.clock, parts_.config.drain_timeout);
+  parts_.log.info("draining", {{"within", config::format_duration(ground_.config.drain_timeout)}});
+  const Deadline deadline = Deadline::after(parts_.clock, ground_.config.drain_timeout);
   JobSet::Drained drained = jobs_.drain(deadline);
   if (!drained.clean) {
     reporter_.set_left_behind(joined(drained.left_behind));

@@ -3,6 +3,7 @@
 #include "host/runtime/control_socket.hpp"
 #include "host/runtime/fleet_service.hpp"
 #include "host/runtime/health_report.hpp"
+#include "host/runtime/host_queues.hpp"
 #include "host/runtime/isolation_ward.hpp"
 #include "host/runtime/rate_service.hpp"
 #include "host/runtime/scheduler.hpp"
@@ -30,23 +31,26 @@ struct ReloadNews {
   std::vector<plugin::RejectedPlugin> unused;  ///< files that are not used
 };
 
-/// What a host works with. All of it outlives the host.
-struct HostParts {
-  const config::HostConfig& config;
+/// What a host stands on, in the order in which it is made and the reverse of which it goes.
+struct HostGround {
+  config::HostConfig config;
   std::string name;  ///< written into failures
-  queue::Queues& queues;
+  plugin::PluginRegistry plugins;
+  observe::Metrics metrics;
+  std::unique_ptr<Telemetry> telemetry;
+  std::unique_ptr<cost::CostBook> book;
+  std::unique_ptr<HostQueues> queues;
+};
+
+/// What a host works with besides. All of it outlives the host.
+struct HostParts {
   ExplainQueue explain;
-  plugin::PluginRegistry& plugins;
   observe::Log& log;
-  observe::Metrics& metrics;
-  cost::CostBook& book;
   const Clock& clock;
   Random& random;
   Errand& errand;  ///< for what may take as long as a plugin likes
   HostEvents& events;
-  Telemetry* telemetry = nullptr;  ///< may be null
-  queue::Owners& owners;           ///< of the stores of `queues`
-  work::AttemptWatch watch{};      ///< is told of each message's end; empty: nobody
+  work::AttemptWatch watch{};  ///< is told of each message's end; empty: nobody
   /// Is told what came of each reload, in place of the log; empty: nobody.
   std::function<void(const ReloadNews&)> reloaded{};
 };
@@ -55,7 +59,8 @@ struct HostParts {
 /// `prepare` by the errand, and `begin_drain`, `hard_stop` and `account` by any.
 class Host : boost::noncopyable {
  public:
-  explicit Host(const HostParts& parts);
+  /// `ground` is whole by now, and outlives it.
+  Host(HostGround& ground, const HostParts& parts);
 
   /// Opens the HTTP side and makes the jobs. Fails when the address is taken, a handler refuses its job, or the system
   /// has no room for the threads. Waits while a store cannot be opened for a reason that passes.
@@ -107,6 +112,7 @@ class Host : boost::noncopyable {
   void take_count(const Result<bool>& empty);
   SteadyTime next_look(bool until_empty, bool progress) const;
 
+  HostGround& ground_;
   const HostParts parts_;
 
   // Synchronise themselves.

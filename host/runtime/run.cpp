@@ -164,17 +164,10 @@ std::string out_of_resources(const std::exception& error) {
   }
 }
 
-/// What a run stands on, in the order in which it is made and the reverse of which it goes.
-struct Ground {
-  config::HostConfig config;
-  std::string name;
-  plugin::PluginRegistry plugins;
+/// A host and what it stands on.
+struct Ground : HostGround {
   std::size_t jobs = 0;
-  observe::Metrics metrics;
-  std::unique_ptr<Telemetry> telemetry;
-  std::unique_ptr<cost::CostBook> book;
-  std::unique_ptr<HostQueues> queues;
-  std::unique_ptr<Host> host;
+  std::unique_ptr<Host> host{};
 };
 
 using Refusal = std::vector<std::string>;
@@ -277,27 +270,12 @@ Prepared Run::prepare_host(const std::shared_ptr<Ground>& ground) {
   ground->queues = std::make_unique<HostQueues>(
       ground->config, clock_, random_, &ground->metrics, [this](const std::string& text) { log_.warn(text); },
       ground->book.get());
-  HostParts parts{ground->config,
-                  ground->name,
-                  *ground->queues,
-                  options_.explain,
-                  ground->plugins,
-                  log_,
-                  ground->metrics,
-                  *ground->book,
-                  clock_,
-                  random_,
-                  errand_,
-                  events_,
-                  ground->telemetry.get(),
-                  *ground->queues,
-                  {},
-                  {}};
+  HostParts parts{options_.explain, log_, clock_, random_, errand_, events_, {}, {}};
   if (Companion* const them = options_.companion) {
     parts.watch = [them](const work::AttemptEnd& end) { them->ended(end); };
     parts.reloaded = [them](const ReloadNews& result) { them->reloaded(result); };
   }
-  ground->host = std::make_unique<Host>(parts);
+  ground->host = std::make_unique<Host>(*ground, parts);
   if (auto made = ground->host->prepare(std::move(plans)); !made) {
     return Refusal{made.error().message()};
   }
