@@ -110,19 +110,16 @@ std::string ProgressLine::next(const work::LedgerSnapshot& total, SteadyTime now
   last_ = now;
   last_ended_ = ended;
 
-  std::string text = grouped(total.done) + " done";
-  const auto add = [&text](std::uint64_t count, const char* name) {
-    if (count > 0) {
-      text += ", " + grouped(count) + " " + name;
+  std::string text;
+  for (const work::EndingCount& ending : work::kEndingCounts) {
+    // The first is what was done, which is told in any case.
+    if (const std::uint64_t count = total.*ending.count; count > 0 || text.empty()) {
+      text += (text.empty() ? "" : ", ") + grouped(count) + " " + std::string(ending.name);
     }
-  };
-  add(total.rejected, "rejected");
-  add(total.retried, "retried");
-  add(total.snoozed, "snoozed");
-  add(total.discarded, "discarded");
-  add(total.released, "released");
-  add(total.lost, "lost");
-  add(total.in_flight(), "in flight");
+  }
+  if (total.in_flight() > 0) {
+    text += ", " + grouped(total.in_flight()) + " in flight";
+  }
   return text + "; " + grouped(static_cast<std::uint64_t>(rate)) + "/s";
 }
 

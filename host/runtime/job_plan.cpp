@@ -126,11 +126,9 @@ struct TrialRequest {
   std::vector<std::string> jobs;   ///< names of jobs whose handlers are to be made and destroyed
 };
 
-/// What must not be let into this process, and why: text that follows the name of the file or the handler. A value.
-struct TrialVerdict {
-  std::map<std::string, std::string> files;
-  std::map<std::string, std::string> jobs;
-};
+/// What must not be let into this process, by the path of the file or the name of the job, and why: text that follows
+/// the name of the file or the handler.
+using TrialVerdict = std::map<std::string, std::string>;
 
 // The steps, each followed by the name of a file or a job.
 constexpr std::string_view kLoad = "load ";
@@ -172,17 +170,15 @@ plugin::PluginPins read_pins(const std::vector<std::string>& words) {
 
 /// Moves what the step was about from the request to the verdict; false when the trial ended in no such step.
 bool blame(const isolation::TrialEnd& end, TrialRequest& request, TrialVerdict& verdict) {
-  const auto move = [&end](std::string_view step, const char* when, std::vector<std::string>& from,
-                           std::map<std::string, std::string>& to) {
-    if (!end.step.starts_with(step)) {
-      return false;
+  for (const auto& [step, when] :
+       {std::pair(kLoad, "loaded"), std::pair(kCreate, "created"), std::pair(kDestroy, "destroyed")}) {
+    if (end.step.starts_with(step)) {
+      const std::string name = end.step.substr(step.size());
+      verdict[name] = end.cause + " when it was " + when;
+      return std::erase(step == kLoad ? request.files : request.jobs, name) > 0;
     }
-    const std::string name = end.step.substr(step.size());
-    to[name] = end.cause + " when it was " + when;
-    return std::erase(from, name) > 0;
-  };
-  return move(kLoad, "loaded", request.files, verdict.files) || move(kCreate, "created", request.jobs, verdict.jobs) ||
-         move(kDestroy, "destroyed", request.jobs, verdict.jobs);
+  }
+  return false;
 }
 
 void try_job(const config::JobConfig& job, const plugin::EffectRules& effects, const plugin::PluginRegistry& registry,
@@ -534,12 +530,12 @@ Result<std::vector<config::ConfigError>> admit_plugins(const config::HostConfig&
   if ((!fresh.empty() || !request.jobs.empty()) && SLUICE_GUARD(plugins_tried_first)) {
     SLUICE_TRY(verdict, try_plugins(std::move(request)));
     for (const std::string& file : fresh) {
-      if (const auto found = verdict->files.find(file); found != verdict->files.end()) {
+      if (const auto found = verdict->find(file); found != verdict->end()) {
         registry.refuse(file, found->second + "; it was tried in a process of its own: mend it or take it away");
       }
     }
     for (const config::JobConfig& job : jobs) {
-      if (const auto found = verdict->jobs.find(job.name); found != verdict->jobs.end()) {
+      if (const auto found = verdict->find(job.name); found != verdict->end()) {
         errors.push_back({job.handler_place, "the handler \"" + job.handler + "\" " + found->second +
                                                  ", with this job's options, in a process that tried it"});
       }
