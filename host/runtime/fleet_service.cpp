@@ -350,7 +350,10 @@ SteadyTime FleetService::attend(Post& post, const std::stop_token& stop) {
     if (order.duty == BoardPollSchedule::Duty::none || stop.stop_requested()) {
       return order.wake;
     }
-    const auto performed = perform(post, order.duty);
+    const Deadline deadline = Deadline::after(parts_.clock, kCallTime);
+    const auto performed = order.duty == BoardPollSchedule::Duty::look   ? look(post, deadline)
+                           : order.duty == BoardPollSchedule::Duty::tell ? tell(post, deadline)
+                                                                         : sweep(post, deadline);
     const SteadyTime now = parts_.clock.steady_now();
     if (!performed) {
       complain(post, performed.error());
@@ -362,21 +365,6 @@ SteadyTime FleetService::attend(Post& post, const std::stop_token& stop) {
       parts_.log.info("the fleet is told of this host again", {{"place", post.board->traits().place}});
     }
   }
-}
-
-Result<void> FleetService::perform(Post& post, BoardPollSchedule::Duty duty) {
-  const Deadline deadline = Deadline::after(parts_.clock, kCallTime);
-  switch (duty) {
-    case BoardPollSchedule::Duty::look:
-      return look(post, deadline);
-    case BoardPollSchedule::Duty::tell:
-      return tell(post, deadline);
-    case BoardPollSchedule::Duty::sweep:
-      return sweep(post, deadline);
-    case BoardPollSchedule::Duty::none:
-      break;
-  }
-  return {};
 }
 
 Result<void> FleetService::look(Post& post, Deadline deadline) {

@@ -165,7 +165,6 @@ class FleetService final : public RepeatingService {
   void look_at_self();
   void open(const std::vector<std::string>& names);
   SteadyTime attend(Post& post, const std::stop_token& stop);
-  Result<void> perform(Post& post, fleet::BoardPollSchedule::Duty duty);
   Result<void> look(Post& post, Deadline deadline);
   void obey(Post& post, fleet::Steering steering);
   Result<void> tell(Post& post, Deadline deadline);

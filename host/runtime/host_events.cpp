@@ -22,10 +22,9 @@ void HostEvents::signal(int number) {
   }
   {
     const MutexLock lock(mutex_);
-    seen_ = false;
     reload_ = true;
   }
-  changed_.notify_all();
+  wake();
 }
 
 bool HostEvents::terminate(Repeat repeat) {

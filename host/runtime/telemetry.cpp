@@ -45,8 +45,7 @@ Result<void> Telemetry::begin(const Parts& parts) {
   const config::HostConfig& config = parts.config;
   const observe::LogIdentity identity{parts.host, parts.version};
   parts.log.decorate(observe::datadog_members(config.datadog, identity));
-  wanted_ = !config.log_senders.empty() || config.tracing;
-  if (!wanted_) {
+  if (config.log_senders.empty() && !config.tracing) {
     return {};
   }
   if (config.tracing && !config.tracing->ca.empty() && ::access(config.tracing->ca.c_str(), R_OK) != 0) {
@@ -90,7 +89,7 @@ void Telemetry::add_tracer(const Parts& parts, const observe::LogIdentity& ident
 }
 
 void Telemetry::flush(SteadyTime until) {
-  if (!wanted_ || shipper_.flush(until)) {
+  if (shipper_.flush(until)) {
     return;
   }
   for (const observe::SenderStatus& status : shipper_.statuses()) {

@@ -41,7 +41,6 @@ class Telemetry : boost::noncopyable {
 
   // Fixed once it has begun.
   observe::Log& log_;
-  bool wanted_ = false;
   observe::Shipper shipper_;
   // After the shipper, so that nobody answers it any more when it goes.
   std::unique_ptr<dynamo::CurlTransport> to_services_;
