@@ -20,17 +20,17 @@ constexpr double kP95 = 0.95;
 // A record is billed by its size.
 constexpr std::size_t kMostValues = 10;
 
-fleet::HostRecord identity_of(const HostReporter::Facts& facts, const Clock& clock) {
+fleet::HostRecord identity_of(const ThisHost::Parts& parts) {
   fleet::HostRecord record;
-  record.name = facts.name;
+  record.name = parts.name;
   record.pid = ::getpid();
   // In containers many are process 1 of the same name.
-  record.instance = fleet::instance_of(record.name, record.pid, facts.incarnation);
+  record.instance = fleet::instance_of(record.name, record.pid, parts.incarnation);
   record.process = process_mark(record.pid);
-  record.version = facts.version;
-  record.host_file = facts.config.file;
-  record.started_at = clock.wall_now();
-  record.file_log_level = fleet::kLogLevels.at(static_cast<std::size_t>(facts.config.log_level));
+  record.version = parts.version;
+  record.host_file = parts.config.file;
+  record.started_at = parts.clock.wall_now();
+  record.file_log_level = fleet::kLogLevels.at(static_cast<std::size_t>(parts.config.log_level));
   return record;
 }
 
@@ -105,24 +105,21 @@ constexpr Duration kOpenAgain = std::chrono::seconds(10);
 
 }  // namespace
 
-HostReporter::HostReporter(const Facts& facts, const JobSet& jobs, const Clock& clock)
-    : jobs_(jobs),
-      clock_(clock),
-      book_(facts.book),
-      depths_(facts.depths),
-      began_(clock.steady_now()),
-      identity_(identity_of(facts, clock)),
+ThisHost::ThisHost(const Parts& parts)
+    : parts_(parts),
+      began_(parts.clock.steady_now()),
+      identity_(identity_of(parts)),
       log_level_(identity_.file_log_level) {}
 
-fleet::HostRecord HostReporter::describe() const {
+fleet::HostRecord ThisHost::describe() const {
   fleet::HostRecord record = identity_;
   record.state = state_;
-  record.up = clock_.steady_now() - began_;
-  if (const observe::ProbeResult health = health_of(jobs_); !health.ok) {
+  record.up = parts_.clock.steady_now() - began_;
+  if (const observe::ProbeResult health = health_of(parts_.jobs); !health.ok) {
     record.unhealthy = health.text;
   }
   if (record.state == fleet::HostState::running) {
-    record.not_ready = unreadiness_of(jobs_, depths_ == nullptr ? Lags() : depths_->lags());
+    record.not_ready = unreadiness_of(parts_.jobs, parts_.depths == nullptr ? Lags() : parts_.depths->lags());
   }
   {
     const MutexLock lock(mutex_);
@@ -130,26 +127,26 @@ fleet::HostRecord HostReporter::describe() const {
     record.log_level = log_level_;
     record.left_behind = left_behind_;
   }
-  const SteadyTime now = clock_.steady_now();
-  const WallTime wall = clock_.wall_now();
-  for (const JobSet::Member& member : jobs_.members()) {
+  const SteadyTime now = parts_.clock.steady_now();
+  const WallTime wall = parts_.clock.wall_now();
+  for (const JobSet::Member& member : parts_.jobs.members()) {
     record.jobs.push_back(describe(member, member.job->activity(), now));
   }
-  for (const auto& [job, handler] : jobs_.running()) {
+  for (const auto& [job, handler] : parts_.jobs.running()) {
     record.running.push_back(record_of(job->config(), handler, now, wall));
   }
   std::stable_sort(record.running.begin(), record.running.end(),
                    [](const fleet::RunningRecord& a, const fleet::RunningRecord& b) { return a.since < b.since; });
   record.running_total = static_cast<std::uint32_t>(record.running.size());
   record.detailed = true;
-  if (book_ != nullptr) {
-    add_costs(book_->view(), record);
+  if (parts_.book != nullptr) {
+    add_costs(parts_.book->view(), record);
   }
   return record;
 }
 
-fleet::JobRecord HostReporter::describe(const JobSet::Member& member, const work::JobActivity& activity,
-                                        SteadyTime now) const {
+fleet::JobRecord ThisHost::describe(const JobSet::Member& member, const work::JobActivity& activity,
+                                    SteadyTime now) const {
   const config::JobConfig& config = member.plan.config;
   fleet::JobRecord record;
   record.name = config.name;
@@ -176,7 +173,7 @@ fleet::JobRecord HostReporter::describe(const JobSet::Member& member, const work
   return record;
 }
 
-fleet::JobPace HostReporter::pace_of(const std::string& job, const work::JobActivity& activity, SteadyTime now) const {
+fleet::JobPace ThisHost::pace_of(const std::string& job, const work::JobActivity& activity, SteadyTime now) const {
   fleet::JobPace pace;
   pace.slowest = activity.times.slowest();
   const MutexLock lock(mutex_);
@@ -205,7 +202,7 @@ fleet::JobPace HostReporter::pace_of(const std::string& job, const work::JobActi
   return pace;
 }
 
-void HostCommandHandler::take(const fleet::HostSteering& standing) {
+void ThisHost::take(const fleet::HostSteering& standing) {
   parts_.jobs.steer([standing](const config::JobConfig& job) {
     const auto workers = standing.workers.find(job.name);
     const auto queues = work::queues_of(job);
@@ -215,19 +212,20 @@ void HostCommandHandler::take(const fleet::HostSteering& standing) {
     return work::JobSteering{.paused = paused, .workers = workers == standing.workers.end() ? 0 : workers->second};
   });
   parts_.log.info("steered by operators", {{"now", text_of(standing)}});
-  log_at(standing.log_level.empty() ? parts_.reporter.identity().file_log_level : standing.log_level);
+  log_at(standing.log_level.empty() ? identity_.file_log_level : standing.log_level);
 }
 
-void HostCommandHandler::log_at(const std::string& level) {
+void ThisHost::log_at(const std::string& level) {
   const auto known = std::find(fleet::kLogLevels.begin(), fleet::kLogLevels.end(), level);
   if (known != fleet::kLogLevels.end()) {
     parts_.log.set(static_cast<observe::LogLevel>(known - fleet::kLogLevels.begin()),
                    static_cast<observe::LogFormat>(parts_.config.log_format));
-    parts_.reporter.set_log_level(level);
+    const MutexLock lock(mutex_);
+    log_level_ = level;
   }
 }
 
-Answer HostCommandHandler::obey(const Directive& order) {
+Answer ThisHost::obey(const Directive& order) {
   Answer answer{.directive = order.id};
   const auto refuse = [&answer](std::string why) {
     answer.text = std::move(why);
@@ -236,9 +234,8 @@ Answer HostCommandHandler::obey(const Directive& order) {
   if (const auto flaw = fleet::flaw_of(order)) {
     return refuse(*flaw);
   }
-  const fleet::HostRecord& self = parts_.reporter.identity();
-  if (order.target == fleet::Target::host && !self.is_called(order.name)) {
-    return refuse("this host is " + self.label() + ", not " + order.name);
+  if (order.target == fleet::Target::host && !identity_.is_called(order.name)) {
+    return refuse("this host is " + identity_.label() + ", not " + order.name);
   }
   switch (order.wish) {
     case Wish::drain:

@@ -12,24 +12,31 @@
 
 namespace sluice::runtime {
 
-/// Says what a host is and what it is at, for its record in the fleet. Thread-safe.
-class HostReporter {
+/// This host as its fleet sees it: says what it is and what it is at, and does what operators want; what stands goes to
+/// its jobs and log, orders as signals would. Thread-safe.
+class ThisHost final : public fleet::HostControl {
  public:
-  /// What is said of the host as a whole; times and states come from elsewhere.
-  struct Facts {
-    const config::HostConfig& config;  ///< outlives the reporter
+  struct Parts {
+    const config::HostConfig& config;
+    JobSet& jobs;
+    HostEvents& events;
+    observe::Log& log;
+    const Clock& clock;
     std::string name;
     std::string version;
-    const cost::CostBook* book = nullptr;  ///< the same; null: what it costs is not told
-    const DepthSampler* depths = nullptr;  ///< the same; null: no lag has a limit
     std::string incarnation{};             ///< as its crash ledger names it
+    const cost::CostBook* book = nullptr;  ///< null: what it costs is not told
+    const DepthSampler* depths = nullptr;  ///< null: no lag has a limit
   };
 
-  HostReporter(const Facts& facts, const JobSet& jobs, const Clock& clock);
+  /// What `parts` refer to outlives it.
+  explicit ThisHost(const Parts& parts);
 
   const fleet::HostRecord& identity() const { return identity_; }
   /// With all that runs, the longest first.
-  fleet::HostRecord describe() const;
+  fleet::HostRecord describe() const override;
+  void take(const fleet::HostSteering& standing) override;
+  fleet::Answer obey(const fleet::Directive& order) override;
 
   void set_state(fleet::HostState state) { state_ = state; }
   /// The host has ended by a drain that was not clean, and why it was not.
@@ -42,10 +49,6 @@ class HostReporter {
   void set_address(std::string address) {
     const MutexLock lock(mutex_);
     address_ = std::move(address);
-  }
-  void set_log_level(std::string level) {
-    const MutexLock lock(mutex_);
-    log_level_ = std::move(level);
   }
 
  private:
@@ -61,15 +64,13 @@ class HostReporter {
   };
 
   fleet::JobRecord describe(const JobSet::Member& member, const work::JobActivity& activity, SteadyTime now) const;
+  void log_at(const std::string& level);
   fleet::JobPace pace_of(const std::string& job, const work::JobActivity& activity, SteadyTime now) const;
 
   static constexpr std::size_t kLongestReason = 1'000;  // a record is billed by its size
 
   // Fixed after construction.
-  const JobSet& jobs_;
-  const Clock& clock_;
-  const cost::CostBook* const book_;
-  const DepthSampler* const depths_;
+  const Parts parts_;
   const SteadyTime began_;
   const fleet::HostRecord identity_;
 
@@ -79,30 +80,6 @@ class HostReporter {
   std::string log_level_ SLUICE_GUARDED_BY(mutex_);
   std::string left_behind_ SLUICE_GUARDED_BY(mutex_);
   mutable std::map<std::string, Milestones> milestones_ SLUICE_GUARDED_BY(mutex_);
-};
-
-/// Where a host is steered from: what stands goes to its jobs and log, orders as signals would. Thread-safe.
-class HostCommandHandler final : public fleet::HostControl {
- public:
-  struct Parts {
-    const config::HostConfig& config;
-    JobSet& jobs;
-    HostReporter& reporter;
-    HostEvents& events;
-    observe::Log& log;
-  };
-
-  /// What `parts` refer to outlives it.
-  explicit HostCommandHandler(const Parts& parts) : parts_(parts) {}
-
-  void take(const fleet::HostSteering& standing) override;
-  fleet::HostRecord describe() const override { return parts_.reporter.describe(); }
-  fleet::Answer obey(const fleet::Directive& order) override;
-
- private:
-  void log_at(const std::string& level);
-
-  const Parts parts_;
 };
 
 /// A host's place in its fleet: tells of the host on the boards of its queues, and obeys what operators want there, on

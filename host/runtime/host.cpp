@@ -137,13 +137,11 @@ Host::Host(HostGround& ground, const HostParts& parts)
       emptiness_(*ground.queues, parts.clock),
       depths_([this] { return jobs_.addresses(); }, *ground.queues, parts.clock, ground.config.depth_interval,
               lag_limits_of(ground.config)),
-      reporter_({ground.config, ground.name, observe::build_info().version, ground.book.get(), &depths_,
-                 ground.queues->incarnation()},
-                jobs_, parts.clock),
-      command_handler_({ground.config, jobs_, reporter_, parts.events, parts.log}),
-      fleet_({*ground.queues, command_handler_, parts.log, parts.clock, [this] { return ward_.take_ended(); }},
-             reporter_.identity(), [this] { return mapped(jobs_.addresses(), &queue::QueueAddress::queue); }),
-      rates_({*ground.queues, jobs_, parts.log, parts.clock}, reporter_.identity().instance),
+      this_host_({ground.config, jobs_, parts.events, parts.log, parts.clock, ground.name,
+                  observe::build_info().version, ground.queues->incarnation(), ground.book.get(), &depths_}),
+      fleet_({*ground.queues, this_host_, parts.log, parts.clock, [this] { return ward_.take_ended(); }},
+             this_host_.identity(), [this] { return mapped(jobs_.addresses(), &queue::QueueAddress::queue); }),
+      rates_({*ground.queues, jobs_, parts.log, parts.clock}, this_host_.identity().instance),
       schedules_(*ground.queues, parts.log, parts.clock, ground.name) {}
 
 Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
@@ -169,7 +167,7 @@ Result<void> Host::prepare(std::vector<JobPlan> plans) {
   SLUICE_PASS_ON(open_wake());
   SLUICE_PASS_ON(ward_.start());
   responder_ = std::make_unique<ControlResponder>(
-      ControlResponder::Parts{ground_.config, command_handler_, [this] { fleet_.look_now(); }, parts_.log});
+      ControlResponder::Parts{ground_.config, this_host_, [this] { fleet_.look_now(); }, parts_.log});
   plans_ = std::move(plans);
   schedules_.take(schedules_of(plans_));
   auto first = jobs_.prepare(plans_);
@@ -203,7 +201,7 @@ Result<void> Host::start() {
   SLUICE_PASS_ON(schedules_.start());
   SLUICE_PASS_ON(wake_ ? wake_->start() : Result<void>());
   ready_ = true;
-  reporter_.set_state(fleet::HostState::running);
+  this_host_.set_state(fleet::HostState::running);
   // Last, so that its first record says that it runs.
   return fleet_.start();
 }
@@ -235,7 +233,7 @@ Result<void> Host::open_http() {
   SLUICE_TRY(endpoint, observe::HttpEndpoint::open(ground_.config.http_listen, std::move(handlers)));
   http_ = std::move(*endpoint);
   SLUICE_PASS_ON(http_->start());
-  reporter_.set_address(http_->address());
+  this_host_.set_address(http_->address());
   parts_.log.info("listening", {{"http", http_->address()}});
   return {};
 }
@@ -245,7 +243,7 @@ Result<void> Host::open_wake() {
     return {};
   }
   SLUICE_TRY(wake, WakeService::open({*ground_.queues, ground_.metrics, parts_.log, parts_.clock}, ground_.config.wake,
-                                     reporter_.identity().instance, [this] { return jobs_.addresses(); }));
+                                     this_host_.identity().instance, [this] { return jobs_.addresses(); }));
   wake_ = std::move(*wake);
   parts_.log.info("listening", {{"wake", wake_->address()}});
   return {};
@@ -440,7 +438,7 @@ void Host::tell_reload(const ReloadNews& result) const {
 
 void Host::begin_drain() {
   ready_ = false;
-  reporter_.set_state(fleet::HostState::draining);
+  this_host_.set_state(fleet::HostState::draining);
   fleet_.tell_now();
   schedules_.begin_leave(SteadyTime::max());
   if (wake_) {
@@ -455,7 +453,7 @@ JobSet::Drained Host::drain() {
   const Deadline deadline = Deadline::after(parts_.clock, ground_.config.drain_timeout);
   JobSet::Drained drained = jobs_.drain(deadline);
   if (!drained.clean) {
-    reporter_.set_left_behind(joined(drained.left_behind));
+    this_host_.set_left_behind(joined(drained.left_behind));
   }
   const SteadyTime now = parts_.clock.steady_now();
   const SteadyTime last = std::clamp(deadline.time(), now + kShortestFarewell, now + kLongestFarewell);

@@ -121,8 +121,7 @@ class Host : boost::noncopyable {
   JobSet jobs_;
   EmptyCheck emptiness_;  // touched only by the errand
   DepthSampler depths_;
-  HostReporter reporter_;
-  HostCommandHandler command_handler_;
+  ThisHost this_host_;
   FleetService fleet_;
   RateService rates_;
   ScheduleService schedules_;

@@ -15,7 +15,7 @@ using fleet::Target;
 using fleet::Wish;
 using testing::HasSubstr;
 
-class HostCommandHandlerTest : public JobSetTest {
+class ThisHostTest : public JobSetTest {
  protected:
   static config::HostConfig host_config() {
     config::HostConfig config;
@@ -29,18 +29,17 @@ class HostCommandHandlerTest : public JobSetTest {
 
   const config::HostConfig config_ = host_config();
   HostEvents events_;
-  HostReporter reporter_{{config_, "ops", "1.2.3", nullptr, nullptr, "ops/12345678"}, jobs_, clock_};
-  HostCommandHandler command_handler_{{config_, jobs_, reporter_, events_, log_}};
+  ThisHost this_host_{{config_, jobs_, events_, log_, clock_, "ops", "1.2.3", "ops/12345678"}};
 };
 
-TEST_F(HostCommandHandlerTest, SaysWhatTheHostIsAndWhatItIsAt) {
+TEST_F(ThisHostTest, SaysWhatTheHostIsAndWhatItIsAt) {
   script.hold = true;
   ASSERT_TRUE(start({plan("a"), plan("b")}));
   send("a", 1);
   until([&] { return script.running == 1; });
-  reporter_.set_address("127.0.0.1:1");
-  reporter_.set_state(fleet::HostState::running);
-  const fleet::HostRecord record = command_handler_.describe();
+  this_host_.set_address("127.0.0.1:1");
+  this_host_.set_state(fleet::HostState::running);
+  const fleet::HostRecord record = this_host_.describe();
   EXPECT_EQ(record.label(), "ops:" + std::to_string(::getpid()));
   EXPECT_THAT(record.instance, HasSubstr(record.label() + ":"));
   EXPECT_EQ(record.version, "1.2.3");
@@ -63,15 +62,15 @@ TEST_F(HostCommandHandlerTest, SaysWhatTheHostIsAndWhatItIsAt) {
   jobs_.drain(soon());
 }
 
-TEST_F(HostCommandHandlerTest, AHandlerThatDoesNotReturnIsToldOfAfterItsJobHasEnded) {
+TEST_F(ThisHostTest, AHandlerThatDoesNotReturnIsToldOfAfterItsJobHasEnded) {
   script.ignore_stop = true;
   ASSERT_TRUE(start({plan("a")}));
   send("a", 1);
   until([&] { return script.running == 1; });
   const JobSet::Drained drained = jobs_.drain(Deadline::after(clock_, std::chrono::milliseconds(50)));
   EXPECT_FALSE(drained.clean);
-  reporter_.set_left_behind(drained.left_behind.at(0));
-  const fleet::HostRecord record = command_handler_.describe();
+  this_host_.set_left_behind(drained.left_behind.at(0));
+  const fleet::HostRecord record = this_host_.describe();
   ASSERT_EQ(record.running.size(), 1U);
   EXPECT_EQ(record.running[0].job, "a");
   EXPECT_EQ(record.state, fleet::HostState::ended);
@@ -80,56 +79,56 @@ TEST_F(HostCommandHandlerTest, AHandlerThatDoesNotReturnIsToldOfAfterItsJobHasEn
   script.ignore_stop.notify_all();
 }
 
-TEST_F(HostCommandHandlerTest, SaysThatAJobsStoreHasFailedItForLong) {
-  reporter_.set_state(fleet::HostState::running);
+TEST_F(ThisHostTest, SaysThatAJobsStoreHasFailedItForLong) {
+  this_host_.set_state(fleet::HostState::running);
   ASSERT_TRUE(start({plan("a")}));
-  EXPECT_EQ(command_handler_.describe().not_ready, "");
+  EXPECT_EQ(this_host_.describe().not_ready, "");
   queues_.fail_next(test::StoreCall::claim, 1'000'000, Error(ErrorCode::timeout, "no answer"));
   until([&] { return jobs_.members().at(0).job->activity().trouble.has_value(); });
   clock_.leap(std::chrono::seconds(10));
-  until([&] { return command_handler_.describe().jobs[0].cut_off; });
-  EXPECT_EQ(command_handler_.describe().not_ready, "job a cannot work: no answer");
-  EXPECT_EQ(command_handler_.describe().unhealthy, "") << "a restart mends nothing";
+  until([&] { return this_host_.describe().jobs[0].cut_off; });
+  EXPECT_EQ(this_host_.describe().not_ready, "job a cannot work: no answer");
+  EXPECT_EQ(this_host_.describe().unhealthy, "") << "a restart mends nothing";
   queues_.heal();
   jobs_.drain(soon());
 }
 
-TEST_F(HostCommandHandlerTest, ABurstIsInThePaceHoweverOftenSomebodyLooks) {
+TEST_F(ThisHostTest, ABurstIsInThePaceHoweverOftenSomebodyLooks) {
   using std::chrono::seconds;
   ASSERT_TRUE(start({plan("a")}));
-  EXPECT_EQ(command_handler_.describe().jobs[0].pace.over, Duration::zero()) << "nothing is known yet";
+  EXPECT_EQ(this_host_.describe().jobs[0].pace.over, Duration::zero()) << "nothing is known yet";
   clock_.leap(seconds(5));
   send("a", 20);
   until([&] { return jobs_.total().done == 20; });
   for (int i = 0; i < 9; ++i) {
-    const fleet::HostRecord record = command_handler_.describe();
+    const fleet::HostRecord record = this_host_.describe();
     EXPECT_GT(record.jobs[0].pace.done, 1) << i << " seconds later";
     EXPECT_GT(record.jobs[0].pace.over, seconds(4));
     EXPECT_GT(record.up, seconds(4 + i));
     clock_.leap(seconds(1));
   }
   clock_.leap(seconds(10));
-  command_handler_.describe();
+  this_host_.describe();
   clock_.leap(seconds(10));
-  command_handler_.describe();
-  EXPECT_EQ(command_handler_.describe().jobs[0].pace.done, 0);
+  this_host_.describe();
+  EXPECT_EQ(this_host_.describe().jobs[0].pace.done, 0);
   jobs_.drain(soon());
 }
 
-TEST_F(HostCommandHandlerTest, ItsRecordIsFoundByWhoeverHasItsCrashLedgerAndItsProcessByWhoeverIsHere) {
-  const fleet::HostRecord record = command_handler_.describe();
+TEST_F(ThisHostTest, ItsRecordIsFoundByWhoeverHasItsCrashLedgerAndItsProcessByWhoeverIsHere) {
+  const fleet::HostRecord record = this_host_.describe();
   EXPECT_EQ(record.instance, fleet::instance_of("ops", ::getpid(), "ops/12345678"));
   EXPECT_EQ(life_of(record.pid, record.process), ProcessLife::alive);
 }
 
-TEST_F(HostCommandHandlerTest, HasTheJobsRunAsOperatorsWant) {
+TEST_F(ThisHostTest, HasTheJobsRunAsOperatorsWant) {
   ASSERT_TRUE(start({plan("a"), plan("b")}));
   fleet::HostSteering standing;
   standing.paused_queues = {"a", "unknown"};
   standing.workers = {{"b", 5}, {"unknown", 9}};
   standing.log_level = "debug";
-  command_handler_.take(standing);
-  fleet::HostRecord record = command_handler_.describe();
+  this_host_.take(standing);
+  fleet::HostRecord record = this_host_.describe();
   EXPECT_TRUE(record.jobs[0].paused);
   EXPECT_FALSE(record.jobs[1].paused);
   EXPECT_EQ(record.jobs[1].concurrency, 5U);
@@ -137,62 +136,62 @@ TEST_F(HostCommandHandlerTest, HasTheJobsRunAsOperatorsWant) {
   EXPECT_EQ(record.log_level, "debug");
   EXPECT_EQ(record.file_log_level, "info");
   EXPECT_TRUE(log_.enabled(observe::LogLevel::debug));
-  command_handler_.take({});
-  record = command_handler_.describe();
+  this_host_.take({});
+  record = this_host_.describe();
   EXPECT_FALSE(record.jobs[0].paused);
   EXPECT_EQ(record.jobs[1].concurrency, 2U);
   EXPECT_FALSE(log_.enabled(observe::LogLevel::debug));
   jobs_.drain(soon());
 }
 
-TEST_F(HostCommandHandlerTest, OrdersDoWhatSignalsDo) {
+TEST_F(ThisHostTest, OrdersDoWhatSignalsDo) {
   int terminations = 0;
   events_.on_termination([&](int nth) { terminations = nth; });
-  EXPECT_TRUE(command_handler_.obey(order(Wish::reload, Target::all, "")).done);
+  EXPECT_TRUE(this_host_.obey(order(Wish::reload, Target::all, "")).done);
   EXPECT_TRUE(events_.take_reload());
-  EXPECT_FALSE(command_handler_.obey(order(Wish::drain, Target::host, "other")).done);
+  EXPECT_FALSE(this_host_.obey(order(Wish::drain, Target::host, "other")).done);
   EXPECT_FALSE(events_.terminating());
-  EXPECT_TRUE(command_handler_.obey(order(Wish::drain, Target::host, "ops")).done);
+  EXPECT_TRUE(this_host_.obey(order(Wish::drain, Target::host, "ops")).done);
   EXPECT_TRUE(events_.terminating());
-  EXPECT_THAT(command_handler_.obey(order(Wish::drain, Target::host, "ops")).text, HasSubstr("already"));
+  EXPECT_THAT(this_host_.obey(order(Wish::drain, Target::host, "ops")).text, HasSubstr("already"));
   EXPECT_FALSE(events_.hard_stop_requested());
   EXPECT_EQ(terminations, 1);
 }
 
-TEST_F(HostCommandHandlerTest, CancelsWhatRunsAndSaysWhereNothingDoes) {
+TEST_F(ThisHostTest, CancelsWhatRunsAndSaysWhereNothingDoes) {
   script.hold = true;
   ASSERT_TRUE(start({plan("a")}));
   send("a", 1);
-  until([&] { return command_handler_.describe().running.size() == 1; });
-  const std::string id = command_handler_.describe().running[0].message;
-  EXPECT_FALSE(command_handler_.obey(order(Wish::cancel_running, Target::message, "nobody")).done);
-  EXPECT_TRUE(command_handler_.obey(order(Wish::cancel_running, Target::message, id)).done);
+  until([&] { return this_host_.describe().running.size() == 1; });
+  const std::string id = this_host_.describe().running[0].message;
+  EXPECT_FALSE(this_host_.obey(order(Wish::cancel_running, Target::message, "nobody")).done);
+  EXPECT_TRUE(this_host_.obey(order(Wish::cancel_running, Target::message, id)).done);
   until([&] { return jobs_.total().released == 1; });
   script.hold = false;
   jobs_.drain(soon());
 }
 
-TEST_F(HostCommandHandlerTest, RefusesWhatIsNoOrderOrHasAFlaw) {
-  const auto standing = command_handler_.obey(order(Wish::pause, Target::queue, "a"));
+TEST_F(ThisHostTest, RefusesWhatIsNoOrderOrHasAFlaw) {
+  const auto standing = this_host_.obey(order(Wish::pause, Target::queue, "a"));
   EXPECT_FALSE(standing.done);
   EXPECT_THAT(standing.text, HasSubstr("no order"));
-  EXPECT_FALSE(command_handler_.obey(order(Wish::drain, Target::queue, "a")).done);
+  EXPECT_FALSE(this_host_.obey(order(Wish::drain, Target::queue, "a")).done);
   EXPECT_FALSE(events_.terminating());
 }
 
-TEST_F(HostCommandHandlerTest, TellsHowFastItGoes) {
+TEST_F(ThisHostTest, TellsHowFastItGoes) {
   ASSERT_TRUE(start({plan("a")}));
-  EXPECT_EQ(command_handler_.describe().jobs[0].pace.done, 0);
+  EXPECT_EQ(this_host_.describe().jobs[0].pace.done, 0);
   send("a", 500);
   until([&] { return jobs_.total().done == 500; });
   fleet::JobPace pace;
   until([&] {
-    pace = command_handler_.describe().jobs[0].pace;
+    pace = this_host_.describe().jobs[0].pace;
     return pace.done > 0;
   });
   EXPECT_GT(pace.mean, Duration::zero());
   EXPECT_GE(pace.slowest, pace.mean);
-  EXPECT_EQ(command_handler_.describe().jobs[0].done, 500U);
+  EXPECT_EQ(this_host_.describe().jobs[0].done, 500U);
   jobs_.drain(soon());
 }
 
