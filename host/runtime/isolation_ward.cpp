@@ -17,6 +17,7 @@ namespace {
 
 using isolation::HeldMessage;
 using isolation::LedgerContents;
+using isolation::LedgerSettlement;
 
 config::JobConfig job_of(const HeldMessage& held, const std::vector<config::JobConfig>& jobs) {
   const auto found =
@@ -54,10 +55,6 @@ using queue::SettleStatus;
 constexpr std::uint32_t kTries = 8;
 constexpr Duration kFirstPause = std::chrono::seconds(1);
 constexpr Duration kLongestPause = std::chrono::minutes(1);
-
-/// In the order of Suspicion.
-constexpr std::array kColumns{&isolation::LedgerSettlement::counted, &isolation::LedgerSettlement::suspects,
-                              &isolation::LedgerSettlement::finished, &isolation::LedgerSettlement::released};
 
 /// Where the kernel tells of nothing, as on file systems of other machines.
 constexpr Duration kLook = std::chrono::seconds(10);
@@ -171,14 +168,14 @@ std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std:
     RecoveryStep& step = steps.try_emplace(held.address, RecoveryStep{held.address, {}, {}}).first->second;
     if (held.finished && SLUICE_GUARD(finished_before_death_not_run_again)) {
       step.completions.push_back({.receipt = held.receipt, .action = queue::CompletionAction::remove});
-      step.suspicions.push_back(Suspicion::finished);
+      step.counts.push_back(&LedgerSettlement::finished);
       continue;
     }
     const bool alone = held.committing == isolation::Committing::alone && !known;
     const bool counts = alone || (SLUICE_GUARD(innocents_beside_a_bomb) ? held.blamed : blames);
     if (counts) {
       step.completions.push_back(blame(held, ledger, jobs, random, now));
-      step.suspicions.push_back(Suspicion::blamed);
+      step.counts.push_back(&LedgerSettlement::counted);
       continue;
     }
     const bool accused = (held.running || held.committing != isolation::Committing::no) && !known;
@@ -186,7 +183,7 @@ std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std:
     if (accused) {
       step.completions.back().marks = queue::core::kSuspect;
     }
-    step.suspicions.push_back(accused ? Suspicion::suspect : Suspicion::innocent);
+    step.counts.push_back(accused ? &LedgerSettlement::suspects : &LedgerSettlement::released);
   }
   return mapped(steps, [](auto& entry) { return std::move(entry.second); });
 }
@@ -231,7 +228,7 @@ void OrphanSettlement::settle_step(RecoveryStep& step, queue::Source& source, De
   for (std::size_t i = 0; i < results.size(); ++i) {
     switch (results[i].status) {
       case SettleStatus::applied:
-        ++(tally_.*kColumns[static_cast<std::size_t>(step.suspicions[i])]);
+        ++(tally_.*step.counts[i]);
         break;
       case SettleStatus::lost:
         ++tally_.gone;
@@ -240,7 +237,7 @@ void OrphanSettlement::settle_step(RecoveryStep& step, queue::Source& source, De
       case SettleStatus::failed:
         trouble_ = results[i].error.message();
         left.completions.push_back(std::move(step.completions[i]));
-        left.suspicions.push_back(step.suspicions[i]);
+        left.counts.push_back(step.counts[i]);
         break;
     }
   }

@@ -70,19 +70,11 @@ class OwnLedger : boost::noncopyable {
   SteadyTime due_ SLUICE_GUARDED_BY(mutex_) = SteadyTime::max();
 };
 
-/// Who a message that a dead host held is taken for.
-enum class Suspicion {
-  blamed,    ///< its handler ended the host, or what was committed of it alone: the attempt counts
-  suspect,   ///< it was at work, and nobody knows what ended the host: to be run where it can hurt nobody
-  finished,  ///< its handler had come back: it is removed, as the dead host was about to
-  innocent,  ///< released, as if nobody had ever claimed it
-};
-
 /// What one source is to be told. A value; the two lists go together.
 struct RecoveryStep {
   queue::QueueAddress address;
   std::vector<queue::Completion> completions;
-  std::vector<Suspicion> suspicions;
+  std::vector<std::uint32_t isolation::LedgerSettlement::*> counts;  ///< as what each counts once it is settled
 };
 
 /// Decides on everything that a dead host held. What a handler had finished is removed. Where a crash is blamed on a

@@ -6,6 +6,7 @@ namespace sluice::runtime {
 namespace {
 
 using isolation::Committing;
+using isolation::LedgerSettlement;
 using queue::CompletionAction;
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -36,7 +37,8 @@ TEST_F(RecoveryPlanTest, OnlyTheBlamedMessageCounts) {
   ledger_.held = {held("bomb", true, true), held("neighbour", true), held("waiting", false)};
   const auto steps = plan();
   ASSERT_THAT(steps, SizeIs(1));
-  EXPECT_THAT(steps[0].suspicions, testing::ElementsAre(Suspicion::blamed, Suspicion::innocent, Suspicion::innocent));
+  EXPECT_THAT(steps[0].counts, testing::ElementsAre(&LedgerSettlement::counted, &LedgerSettlement::released,
+                                                    &LedgerSettlement::released));
   const queue::Completion& bomb = of("bomb", steps);
   EXPECT_EQ(bomb.action, CompletionAction::retry);
   EXPECT_EQ(bomb.marks, queue::core::kSuspect);
@@ -87,7 +89,8 @@ TEST_F(RecoveryPlanTest, AHostThatEndedItselfDiedOfNobody) {
   ledger_.held = {held("ran", true), held("alone", false), held("waiting", false)};
   ledger_.held[1].committing = Committing::alone;
   const auto steps = plan();
-  EXPECT_THAT(steps[0].suspicions, testing::ElementsAre(Suspicion::innocent, Suspicion::innocent, Suspicion::innocent));
+  EXPECT_THAT(steps[0].counts, testing::ElementsAre(&LedgerSettlement::released, &LedgerSettlement::released,
+                                                    &LedgerSettlement::released));
   EXPECT_EQ(of("ran", steps).marks, std::nullopt);
   EXPECT_EQ(ledger_.cause(), "drained, but not clean: a handler had not returned");
 }
@@ -106,7 +109,7 @@ TEST_F(RecoveryPlanTest, WhatItsHandlerHadFinishedIsRemovedWhoeverIsBlamed) {
     ledger_.held[1].finished = true;
     const auto steps = plan();
     EXPECT_EQ(of("finished", steps).action, CompletionAction::remove);
-    EXPECT_EQ(steps[0].suspicions[1], Suspicion::finished);
+    EXPECT_EQ(steps[0].counts[1], &LedgerSettlement::finished);
   }
 }
 
@@ -114,7 +117,7 @@ TEST_F(RecoveryPlanTest, WhatHadNotBegunStaysAsItIs) {
   ledger_.held = {held("waiting", false)};
   const auto steps = plan();
   EXPECT_EQ(of("waiting", steps).marks, std::nullopt) << "a suspect stays one";
-  EXPECT_EQ(steps[0].suspicions[0], Suspicion::innocent);
+  EXPECT_EQ(steps[0].counts[0], &LedgerSettlement::released);
 }
 
 TEST_F(RecoveryPlanTest, WhatWasBeingCommittedIsSuspectAndCountsWhereItWasAlone) {
@@ -122,8 +125,8 @@ TEST_F(RecoveryPlanTest, WhatWasBeingCommittedIsSuspectAndCountsWhereItWasAlone)
   ledger_.held[0].committing = Committing::together;
   ledger_.held[1].committing = Committing::alone;
   const auto steps = plan();
-  EXPECT_THAT(steps[0].suspicions,
-              testing::ElementsAre(Suspicion::suspect, Suspicion::blamed, Suspicion::suspect, Suspicion::innocent));
+  EXPECT_THAT(steps[0].counts, testing::ElementsAre(&LedgerSettlement::suspects, &LedgerSettlement::counted,
+                                                    &LedgerSettlement::suspects, &LedgerSettlement::released));
   EXPECT_EQ(of("together", steps).action, CompletionAction::release);
   EXPECT_EQ(of("together", steps).marks, queue::core::kSuspect);
   EXPECT_EQ(of("alone", steps).action, CompletionAction::retry);
@@ -148,7 +151,8 @@ TEST_F(RecoveryPlanTest, WhoeverIsBlamedClearsWhatWasBeingCommitted) {
   ledger_.held = {held("bomb", true, true), held("alone", false), held("together", false)};
   ledger_.held[1].committing = Committing::alone;
   ledger_.held[2].committing = Committing::together;
-  EXPECT_THAT(plan()[0].suspicions, testing::ElementsAre(Suspicion::blamed, Suspicion::innocent, Suspicion::innocent));
+  EXPECT_THAT(plan()[0].counts, testing::ElementsAre(&LedgerSettlement::counted, &LedgerSettlement::released,
+                                                     &LedgerSettlement::released));
 }
 
 TEST_F(RecoveryPlanTest, AJobThatIsGoneDisposesOfNothing) {
