@@ -38,6 +38,7 @@ class ThisHost final : public fleet::HostControl {
   void take(const fleet::HostSteering& standing) override;
   fleet::Answer obey(const fleet::Directive& order) override;
 
+  bool is_running() const { return state_ == fleet::HostState::running; }
   void set_state(fleet::HostState state) { state_ = state; }
   /// The host has ended by a drain that was not clean, and why it was not.
   void set_left_behind(std::string_view why) {

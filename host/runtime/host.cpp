@@ -54,9 +54,8 @@ Result<std::unique_ptr<queue::Source>> open_source(queue::Queues& queues, const 
   if (job.queues.empty()) {
     queue::Selection selection = selection_of(job);
     selection.side_by_side = plugin::only_sends(*plan.handler) && plan.arounds.empty();
-    auto opened = queues.open_selected(addresses.front(), selection);
-    return opened ? Result<std::unique_ptr<queue::Source>>(metered(std::move(*opened), addresses.front()))
-                  : opened.error();
+    SLUICE_TRY(opened, queues.open_selected(addresses.front(), selection));
+    return metered(std::move(*opened), addresses.front());
   }
   std::vector<queue::JoinedSource::Part> parts;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
@@ -200,7 +199,6 @@ Result<void> Host::start() {
   SLUICE_PASS_ON(rates_.start());
   SLUICE_PASS_ON(schedules_.start());
   SLUICE_PASS_ON(wake_ ? wake_->start() : Result<void>());
-  ready_ = true;
   this_host_.set_state(fleet::HostState::running);
   // Last, so that its first record says that it runs.
   return fleet_.start();
@@ -215,7 +213,7 @@ Result<void> Host::open_http() {
     return HealthSources{jobs_, ground_.config, ground_.telemetry.get(), depths_.lags(), ward_.ledger_trouble()};
   };
   handlers.health = [sources] { return health_of(sources()); };
-  handlers.ready = [this, sources] { return readiness_of(ready_, sources()); };
+  handlers.ready = [this, sources] { return readiness_of(this_host_.is_running(), sources()); };
   handlers.metrics = [this] {
     depths_.asked();
     jobs_.publish_workers();
@@ -437,7 +435,6 @@ void Host::tell_reload(const ReloadNews& result) const {
 }
 
 void Host::begin_drain() {
-  ready_ = false;
   this_host_.set_state(fleet::HostState::draining);
   fleet_.tell_now();
   schedules_.begin_leave(SteadyTime::max());
@@ -448,7 +445,7 @@ void Host::begin_drain() {
 }
 
 JobSet::Drained Host::drain() {
-  ready_ = false;
+  this_host_.set_state(fleet::HostState::draining);
   parts_.log.info("draining", {{"within", config::format_duration(ground_.config.drain_timeout)}});
   const Deadline deadline = Deadline::after(parts_.clock, ground_.config.drain_timeout);
   JobSet::Drained drained = jobs_.drain(deadline);

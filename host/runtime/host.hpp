@@ -116,7 +116,6 @@ class Host : boost::noncopyable {
   const HostParts parts_;
 
   // Synchronise themselves.
-  std::atomic<bool> ready_{false};
   IsolationWard ward_;
   JobSet jobs_;
   EmptyCheck emptiness_;  // touched only by the errand

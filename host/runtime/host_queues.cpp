@@ -427,18 +427,12 @@ std::optional<Error> HostQueues::unknown_to_handlers(const std::string& queue, D
 }
 
 std::optional<cost::Spent> HostQueues::cost() const {
-  std::vector<const DynamoDbConnection*> connections;
-  {
-    const MutexLock lock(mutex_);
-    for (const auto& [name, slot] : slots_) {
-      if (slot.store && slot.store->connection != nullptr) {
-        connections.push_back(slot.store->connection.get());  // stays
-      }
-    }
-  }
   std::optional<cost::Spent> sum;
-  for (const DynamoDbConnection* connection : connections) {
-    (sum ? *sum : sum.emplace()) += connection->cost();
+  const MutexLock lock(mutex_);
+  for (const auto& [name, slot] : slots_) {
+    if (slot.store && slot.store->connection != nullptr) {
+      (sum ? *sum : sum.emplace()) += slot.store->connection->cost();
+    }
   }
   return sum;
 }
@@ -472,7 +466,7 @@ Result<HostQueues::OpenStore*> HostQueues::open_store(const std::string& name) {
 
 Result<void> HostQueues::ended(const queue::EndedOwner& owner, Deadline deadline) {
   std::set<std::pair<std::string, std::string>> tables;  // each with its store
-  std::optional<Error> failure;
+  Result<void> all;
   for (const std::string& queue : owner.queues) {
     const config::QueueConfig lies = config_.queue(queue);
     if (!config_.leased(queue) || !tables.emplace(lies.store, lies.table).second) {
@@ -482,11 +476,11 @@ Result<void> HostQueues::ended(const queue::EndedOwner& owner, Deadline deadline
     const std::string incarnation = incarnation_in(owner.incarnation, lies.store);
     auto told = store ? (*store)->leased->owner_ended(queue, incarnation, owner.settled, deadline)
                       : Result<void>(store.error());
-    if (!told && !failure) {
-      failure = std::move(told).error();
+    if (all) {
+      all = std::move(told);
     }
   }
-  return failure ? Result<void>(*std::move(failure)) : Result<void>();
+  return all;
 }
 
 Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open(const std::string& name) const {

@@ -233,12 +233,7 @@ void JobSet::begin_drain(Deadline deadline) {
 
 JobSet::Drained JobSet::drain(Deadline deadline) {
   begin_drain(deadline);
-  std::map<std::string, Member> running;
-  {
-    const MutexLock lock(mutex_);
-    running = running_;
-  }
-  for (const auto& [name, member] : running) {
+  for (const Member& member : members()) {
     const work::JobActivity end = member.job->drain(deadline);
     close_books(member.job, end);
     if (end.denial) {
