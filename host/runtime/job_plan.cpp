@@ -377,10 +377,8 @@ std::vector<ConfigError> distrusted(const config::HostConfig& host, const std::v
   if (host.allow_insecure_files) {
     return errors;
   }
-  std::vector<std::string> files{host.file, host.state_dir};
-  for (const JobConfig& job : jobs) {
-    files.push_back(job.file);
-  }
+  std::vector<std::string> files = mapped(jobs, &JobConfig::file);
+  files.insert(files.begin(), {host.file, host.state_dir});
   for (const std::string& file : files) {
     if (const auto why = config::distrust(file)) {
       errors.push_back({{file}, *why});

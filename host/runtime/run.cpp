@@ -546,22 +546,20 @@ std::string DrainCertificate::json() const {
 }
 
 Result<DrainReportFile> DrainReportFile::open(const std::string& path) {
-  const int descriptor = path.empty() ? -1 : ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  File file(descriptor < 0 ? nullptr : ::fdopen(descriptor, "a"), &std::fclose);
-  if (!path.empty() && !file) {
+  Descriptor file(path.empty() ? -1 : ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (!path.empty() && !file.open()) {
     return cannot_write(path);
   }
   return DrainReportFile(path, std::move(file));
 }
 
 Result<void> DrainReportFile::write(const DrainCertificate& certificate) {
-  if (!file_) {
+  if (!file_.open()) {
     return {};
   }
   // EINVAL: a pipe or terminal, which has nothing to cut.
-  const bool cut = ::ftruncate(::fileno(file_.get()), 0) == 0 || errno == EINVAL;
-  const bool written = cut && std::fputs(certificate.json().c_str(), file_.get()) >= 0 && std::fflush(file_.get()) == 0;
-  return written ? Result<void>() : cannot_write(path_);
+  const bool cut = ::ftruncate(file_.get(), 0) == 0 || errno == EINVAL;
+  return cut && write_all(file_.get(), certificate.json()) ? Result<void>() : cannot_write(path_);
 }
 
 int run_host(const RunOptions& options) {

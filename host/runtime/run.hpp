@@ -1,7 +1,6 @@
 #pragma once
 
-#include <cstdio>
-
+#include "base/descriptor.hpp"
 #include "host/runtime/host.hpp"
 #include "host/runtime/host_queues.hpp"
 
@@ -52,11 +51,10 @@ class DrainReportFile {
   Result<void> write(const DrainCertificate& certificate);
 
  private:
-  using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
-  DrainReportFile(std::string path, File file) : path_(std::move(path)), file_(std::move(file)) {}
+  DrainReportFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
 
   std::string path_;
-  File file_;  ///< null: no report
+  Descriptor file_;  ///< none: no report
 };
 
 /// Who works beside a host in its process and hears what happens in it, instead of whoever reads standard error. A tap
