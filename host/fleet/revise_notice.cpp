@@ -8,10 +8,6 @@ namespace {
 // Operators are few; whoever meets so many others in a row is told instead.
 constexpr int kMostTries = 50;
 
-bool may_be_tried_again(const Error& error) {
-  return error.code() == ErrorCode::conflict || error.code() == ErrorCode::unknown_outcome;
-}
-
 }  // namespace
 
 Result<std::int64_t> revise_notice(queue::NoticeBoard& board, queue::Topic topic, const Revise& revise,
@@ -32,7 +28,7 @@ Result<std::int64_t> revise_notice(queue::NoticeBoard& board, queue::Topic topic
       return posted;
     }
     last = posted.error();
-    if (!may_be_tried_again(last)) {
+    if (last.code() != ErrorCode::conflict && last.code() != ErrorCode::unknown_outcome) {
       break;
     }
   }

@@ -94,11 +94,9 @@ class AllLeasedQueues final : public LeasedQueues {
   // lie.
   Result<std::vector<std::string>> made_by_messages(Deadline deadline) override {
     const table::QueueTable place = locate(options_, {});
-    auto made = read_queues(parts_.client, place.table, deadline);
-    if (made) {
-      std::erase_if(*made, [&](const std::string& queue) { return location_of(options_, queue).table != place.table; });
-    }
-    return table::checked(place, std::move(made));
+    SLUICE_TRY(made, table::checked(place, read_queues(parts_.client, place.table, deadline)));
+    std::erase_if(*made, [&](const std::string& queue) { return location_of(options_, queue).table != place.table; });
+    return made;
   }
   std::unique_ptr<MoveOwnership> take_ownership(const std::string& queue, const std::vector<Half>& halves) override {
     LeasedQueue& known = state(queue);
