@@ -216,6 +216,22 @@ TEST_F(SshTunnelTest, NamesAlgorithmsThatTheServerLacks) {
   EXPECT_EQ(refusal(other).code(), ErrorCode::invalid);
 }
 
+TEST_F(SshTunnelTest, LeavesNoDescriptorOpenWhereItCannotBeOpened) {
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  SshSettings other = settings(1);
+  for (const char* algorithm : {"rsa-sha2-512", "no-such-kind"}) {
+    other.host_key_algorithms = {algorithm};
+    const Tunnel tunnel = make_ssh_tunnel(other, clock_);
+    EXPECT_TRUE(tunnel(soon()).has_error());
+    const auto before = descriptors();
+    EXPECT_TRUE(tunnel(soon()).has_error());
+    EXPECT_EQ(descriptors(), before) << algorithm;
+  }
+}
+
 TEST_F(SshTunnelTest, NamesAServerThatIsNotThere) {
   SshSettings nobody = settings(1);
   nobody.port = static_cast<std::uint32_t>(test::free_loopback_port());

@@ -153,7 +153,8 @@ class SshTunnel final {
     if (session_ == nullptr) {
       return Error(ErrorCode::internal, "libssh gives no session");
     }
-    SLUICE_PASS_ON(configure(socket->release()));
+    SLUICE_PASS_ON(configure(socket->get()));
+    socket->release();  // the session closes it from here on
     SLUICE_TRY(connected, until_done([this] { return ssh_connect(session_.get()); }, SSH_AGAIN, deadline));
     if (*connected != SSH_OK) {
       return failed({ErrorCode::unavailable, "no SSH session: " + last_error()});
