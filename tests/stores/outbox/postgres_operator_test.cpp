@@ -13,6 +13,7 @@
 #include "host/stores/outbox/outbox_queues.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "tests/stores/outbox/postgres_rig.hpp"
+#include "tests/support/loopback.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
@@ -344,6 +345,20 @@ TEST(PostgresConnect, SaysWhatIsWrongAndNeverThePassword) {
   EXPECT_THAT(with("postgres://sluice:secret" + place + "?nonsense=1"), HasSubstr("\"nonsense\""));
   settings.config.username = "nobody-here";
   EXPECT_NE(with(test::postgres()->url()).find("\"nobody-here\""), std::string::npos);
+}
+
+TEST(PostgresConnect, GoesToTheNextServerWhereOneDoesNotAnswer) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  Settings settings = table.settings();
+  const test::Descriptor silent = test::listen_on_loopback();
+  const std::string first = "@127.0.0.1:" + std::to_string(test::local_port(silent)) + ",";
+  settings.config.url.replace(settings.config.url.find('@'), 1, first);
+  const SystemClock clock;
+  SeededRandom random;
+  const auto database = make_postgres_database(settings, clock, random);
+  const auto desk = database->open_admin(Deadline::after(clock, seconds(6)));
+  EXPECT_TRUE(desk.has_value()) << desk.error().message();
 }
 
 TEST(PostgresConnect, VerifiesTheServersCertificateAndName) {

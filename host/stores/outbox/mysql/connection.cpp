@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/ranges.hpp"
 #include "base/text/host_and_port.hpp"
 #include "base/text/number.hpp"
 #include "base/text/percent.hpp"
@@ -66,9 +67,8 @@ Result<void> read_parameters(std::string_view text, ServerAddress& address) {
       continue;
     }
     const std::string_view value = parameter.substr(4);
-    const auto* known =
-        std::find_if(kTlsUses.begin(), kTlsUses.end(), [&](const auto& use) { return use.first == value; });
-    if (known == kTlsUses.end()) {
+    const auto* known = find_where(kTlsUses, [&](const auto& use) { return use.first == value; });
+    if (known == nullptr) {
       return wrong("has a 'tls' other than true, false, skip-verify or preferred; write [outbox.NAME.tls]");
     }
     address.tls = known->second;
@@ -203,9 +203,9 @@ constexpr std::array<Known, 37> kKnown{{
 
 /// For a person: what is wrong at that place, and the mend where there is one.
 Error error_of(unsigned int code, const std::string& text, const std::string& place) {
-  const auto* known = std::find_if(kKnown.begin(), kKnown.end(), [code](const Known& one) { return one.code == code; });
+  const Known* known = find_where(kKnown, [code](const Known& one) { return one.code == code; });
   const std::string said = " (" + std::to_string(code) + ": " + text + ")";
-  if (known == kKnown.end()) {
+  if (known == nullptr) {
     return {ErrorCode::internal, place + ": the server refuses a request" + said};
   }
   return {known->kind, place + ": " + known->what + said};
@@ -246,6 +246,12 @@ class MysqlConnection final : public SqlConnection {
     if (settings.tunnel != nullptr) {
       SLUICE_TRY(private_socket, settings.tunnel(deadline));
       socket = *private_socket;
+    }
+    if (socket.empty()) {
+      // libmariadb looks the name up again and heeds no deadline then: by now somebody is known to answer.
+      if (const auto known_name = addresses_of(address.host, clock, deadline); !known_name) {
+        return Error(known_name.error().code(), address.place() + ": " + known_name.error().message());
+      }
     }
     MYSQL* mysql = mysql_init(nullptr);
     if (mysql == nullptr) {

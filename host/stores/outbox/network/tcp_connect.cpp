@@ -1,31 +1,103 @@
 #include "host/stores/outbox/network/tcp_connect.hpp"
 
-#include <netdb.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <optional>
+#include <thread>
+
+#include "base/mutex.hpp"
+#include "base/ranges.hpp"
+#include "base/signal_block.hpp"
 
 namespace sluice::queue::outbox {
 
 namespace {
+
+using Addresses = std::vector<std::string>;
+using Tcp = boost::asio::ip::tcp;
+
+/// Of the system's resolver, which heeds no deadline.
+Result<Addresses> look_up(const std::string& host) {
+  boost::asio::io_context nothing_to_run;
+  boost::system::error_code failed;
+  const auto found = Tcp::resolver(nothing_to_run).resolve(host, "", failed);
+  if (failed) {
+    return Error(ErrorCode::unavailable, "the name \"" + host + "\" cannot be resolved: " + failed.message());
+  }
+  return mapped(found, [](const auto& one) { return one.endpoint().address().to_string(); });
+}
+
+/// Looks each name up on a thread of its own, which is left behind where it hangs; however many wait for a name, there
+/// is one thread for it. Thread-safe.
+class Resolver {
+ public:
+  Result<Addresses> find(const std::string& host, const Clock& clock, Deadline deadline) {
+    const MutexLock lock(mutex_);
+    forget_ended();
+    std::shared_ptr<Lookup> lookup;
+    if (const auto known = lookups_.find(host); known != lookups_.end()) {
+      lookup = known->second;
+    } else {
+      lookup = std::make_shared<Lookup>();
+      const SignalBlock quiet;
+      lookup->thread = std::jthread([this, host, mine = lookup.get()] { run(host, *mine); });
+      lookups_.emplace(host, lookup);
+    }
+    const bool in_time = changed_.wait_until(mutex_, clock.machine_time(deadline.time()),
+                                             [&]() SLUICE_REQUIRES(mutex_) { return lookup->found.has_value(); });
+    forget_ended();
+    return in_time ? *lookup->found : Error(ErrorCode::timeout, "the name \"" + host + "\" was not resolved in time");
+  }
+
+ private:
+  struct Lookup {
+    std::optional<Result<Addresses>> found;  ///< nothing: the thread runs, and this has to stay
+    std::jthread thread;
+  };
+
+  void run(const std::string& host, Lookup& lookup) {
+    auto found = look_up(host);
+    const MutexLock lock(mutex_);
+    lookup.found = std::move(found);
+    changed_.notify_all();
+  }
+  void forget_ended() SLUICE_REQUIRES(mutex_) {
+    std::erase_if(lookups_, [](const auto& one) { return one.second->found.has_value(); });
+  }
+
+  Mutex mutex_;
+  Condition changed_;
+  std::map<std::string, std::shared_ptr<Lookup>> lookups_ SLUICE_GUARDED_BY(mutex_);
+};
 
 Error failure(int code) {
   return {code == ETIMEDOUT ? ErrorCode::timeout : ErrorCode::unavailable,
           std::string("cannot connect: ") + std::strerror(code)};
 }
 
-/// How the connection ended up: 0, or an errno.
-Result<int> settled(int socket, const Clock& clock, Deadline deadline) {
-  pollfd watched{socket, POLLOUT, 0};
-  SLUICE_PASS_ON(poll_until(std::span(&watched, 1), clock, deadline));
-  int code = 0;
-  socklen_t size = sizeof(code);
-  ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &code, &size);
-  return code;
+Result<Descriptor> connect_to(const Tcp::endpoint& place, const Clock& clock, Deadline deadline) {
+  Descriptor socket(::socket(place.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.open()) {
+    return failure(errno);
+  }
+  const int one = 1;
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+  int code = ::connect(socket.get(), place.data(), static_cast<socklen_t>(place.size())) == 0 ? 0 : errno;
+  if (code == EINPROGRESS) {
+    pollfd watched{socket.get(), POLLOUT, 0};
+    SLUICE_PASS_ON(poll_until(std::span(&watched, 1), clock, deadline));
+    socklen_t size = sizeof(code);
+    ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &code, &size);
+  }
+  return code == 0 ? Result<Descriptor>(std::move(socket)) : failure(code);
 }
 
 }  // namespace
@@ -53,36 +125,18 @@ Result<void> wait_until(std::span<pollfd> watched, const Clock& clock, Deadline 
   return ready || ready.error().code() != ErrorCode::timeout ? ready : Result<void>();
 }
 
+Result<std::vector<std::string>> addresses_of(const std::string& host, const Clock& clock, Deadline deadline) {
+  static auto* const resolver = new Resolver();  // whose threads may outlive everything else
+  boost::system::error_code is_name;
+  boost::asio::ip::make_address(host, is_name);
+  return is_name ? resolver->find(host, clock, deadline) : Addresses{host};
+}
+
 Result<Descriptor> connect_tcp(const std::string& host, std::uint32_t port, const Clock& clock, Deadline deadline) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int answer = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found);
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
-  if (answer != 0) {
-    return Error(ErrorCode::unavailable, std::string("the name is not known: ") + ::gai_strerror(answer));
-  }
-  Error last(ErrorCode::unavailable, "no address");
-  for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
-    Descriptor socket(::socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!socket.open()) {
-      last = failure(errno);
-      continue;
-    }
-    const int one = 1;
-    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-    int code = ::connect(socket.get(), address->ai_addr, address->ai_addrlen) == 0 ? 0 : errno;
-    if (code == EINPROGRESS) {
-      SLUICE_TRY(end, settled(socket.get(), clock, deadline));
-      code = *end;
-    }
-    if (code == 0) {
-      return socket;
-    }
-    last = failure(code);
-  }
-  return last;
+  SLUICE_TRY(addresses, addresses_of(host, clock, deadline));
+  return first_reached(*addresses, clock, deadline, [&](const std::string& address, Deadline until) {
+    return connect_to({boost::asio::ip::make_address(address), static_cast<std::uint16_t>(port)}, clock, until);
+  });
 }
 
 }  // namespace sluice::queue::outbox

@@ -1,15 +1,17 @@
 #include <libpq-fe.h>
-#include <netdb.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <boost/algorithm/string/classification.hpp>
 #include <boost/algorithm/string/erase.hpp>
 #include <boost/algorithm/string/replace.hpp>
+#include <boost/algorithm/string/split.hpp>
 #include <boost/algorithm/string/trim_all.hpp>
 #include <charconv>
 
-#include "base/text/host_and_port.hpp"
+#include "base/ranges.hpp"
+#include "base/text/joined.hpp"
+#include "base/text/number.hpp"
 #include "base/text/percent.hpp"
 #include "host/stores/outbox/network/tcp_connect.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"
@@ -33,8 +35,6 @@ struct UrlParts {
   std::string url;  ///< without the user and the password
   std::string user;
   std::string password;
-  std::string host;
-  std::string port;
 };
 
 /// postgres://user:password@host:port/database?...
@@ -53,57 +53,51 @@ UrlParts parts_of(std::string_view url) {
     url.remove_prefix(at + 1);
   }
   parts.url += url;
-  const HostAndPort place = host_and_port(url.substr(0, url.find_first_of("/?")));
-  parts.host = decoded(place.host);
-  parts.port = place.port;
   return parts;
 }
 
-/// The first numeric address of a host, so that libpq connects to it and expects another name of it.
-Result<std::string> address_of(const std::string& host) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int code = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
-  if (code != 0) {
-    return Error(ErrorCode::unavailable, "the name \"" + host + "\" cannot be resolved: " + ::gai_strerror(code));
+/// The servers that a URL names as libpq reads it, in the order in which they are to be tried; never empty. An empty
+/// host or the port 0: it is libpq's to say.
+std::vector<ServerPlace> servers_of(const std::string& url) {
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(PQconninfoParse(url.c_str(), nullptr),
+                                                                             PQconninfoFree);
+  std::map<std::string, std::string> read;
+  for (const PQconninfoOption* one = options.get(); one != nullptr && one->keyword != nullptr; ++one) {
+    read.emplace(one->keyword, one->val == nullptr ? "" : one->val);
   }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, ::freeaddrinfo);
-  std::array<char, NI_MAXHOST> text{};
-  if (::getnameinfo(found->ai_addr, found->ai_addrlen, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0) {
-    return Error(ErrorCode::unavailable, "the address of \"" + host + "\" cannot be read");
+  std::vector<std::string> hosts;
+  std::vector<std::string> ports;
+  boost::split(hosts, read["host"], boost::is_any_of(","));
+  boost::split(ports, read["port"], boost::is_any_of(","));
+  if (!read["hostaddr"].empty() || (ports.size() != 1 && ports.size() != hosts.size())) {
+    return {ServerPlace()};  // of the one there is nothing to look up, of the other libpq complains
   }
-  return std::string(text.data());
+  std::vector<ServerPlace> servers;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    servers.push_back({hosts[i], parse_number<std::uint16_t>(ports[ports.size() == 1 ? 0 : i]).value_or(0)});
+  }
+  return servers;
 }
 
-Result<ConnectionInfo> connection_info(const Settings& settings, Deadline deadline) {
+void add(ConnectionInfo& info, const char* key, std::string value) {
+  if (!value.empty()) {
+    info.emplace_back(key, std::move(value));
+  }
+}
+
+/// All but where the server is.
+ConnectionInfo connection_info(const Settings& settings) {
   const UrlParts parts = parts_of(settings.config.url);
   ConnectionInfo info{{"dbname", parts.url}};
-  const auto add = [&info](const char* key, std::string value) {
-    if (!value.empty()) {
-      info.emplace_back(key, std::move(value));
-    }
-  };
-  add("user", settings.config.username.empty() ? parts.user : settings.config.username);
-  add("password", settings.config.password.empty() ? parts.password : settings.config.password);
+  add(info, "user", settings.config.username.empty() ? parts.user : settings.config.username);
+  add(info, "password", settings.config.password.empty() ? parts.password : settings.config.password);
   if (settings.config.tls) {
     const config::OutboxTls& tls = *settings.config.tls;
-    add("sslmode", tls.verify ? "verify-full" : "require");
+    add(info, "sslmode", tls.verify ? "verify-full" : "require");
     const bool system = tls.ca.empty() && ::access(kSystemAuthorities, R_OK) == 0;
-    add("sslrootcert", !tls.verify ? "" : system ? kSystemAuthorities : tls.ca);
-    add("sslcert", tls.certificate);
-    add("sslkey", tls.certificate.empty() ? "" : tls.key);
-    if (!tls.server_name.empty() && tls.server_name != parts.host) {
-      SLUICE_TRY(address, address_of(parts.host));
-      add("host", tls.server_name);
-      add("hostaddr", *std::move(address));
-    }
-  }
-  if (settings.tunnel) {
-    SLUICE_TRY(socket, settings.tunnel(deadline));
-    // libpq takes the folder and the port, and makes the file's name of them.
-    add("host", socket->substr(0, socket->rfind('/')));
-    add("port", socket->substr(socket->rfind('.') + 1));
+    add(info, "sslrootcert", !tls.verify ? "" : system ? kSystemAuthorities : tls.ca);
+    add(info, "sslcert", tls.certificate);
+    add(info, "sslkey", tls.certificate.empty() ? "" : tls.key);
   }
   info.emplace_back("application_name", settings.application);
   info.emplace_back("client_encoding", "UTF8");
@@ -114,6 +108,14 @@ Result<ConnectionInfo> connection_info(const Settings& settings, Deadline deadli
   info.emplace_back("keepalives_interval", std::to_string(std::max<std::int64_t>(third / 3, 1)));
   info.emplace_back("keepalives_count", "3");
   info.emplace_back("tcp_user_timeout", std::to_string(lease * 1000));
+  return info;
+}
+
+/// `address`: a number, so that libpq looks no name up; empty: there is none.
+ConnectionInfo at(ConnectionInfo info, const ServerPlace& server, std::string address) {
+  add(info, "host", server.host);
+  add(info, "hostaddr", std::move(address));
+  add(info, "port", server.port == 0 ? "" : std::to_string(server.port));
   return info;
 }
 
@@ -198,9 +200,9 @@ std::string without_secrets(std::string text, const ConnectionInfo& info) {
 
 Error connect_error(const std::string& text, const ConnectionInfo& info) {
   std::string shown = one_line(without_secrets(text, info));
-  const auto meaning = std::find_if(kConnectMeanings.begin(), kConnectMeanings.end(),
-                                    [&](const Meaning& one) { return text.find(one.state) != std::string::npos; });
-  if (meaning == kConnectMeanings.end()) {
+  const Meaning* meaning =
+      find_where(kConnectMeanings, [&](const Meaning& one) { return text.find(one.state) != std::string::npos; });
+  if (meaning == nullptr) {
     return {ErrorCode::unavailable, shown.empty() ? "the server cannot be reached" : std::move(shown)};
   }
   return {meaning->code, shown + "; " + meaning->mend};
@@ -243,17 +245,14 @@ Error closed() { return {ErrorCode::unavailable, "the connection is closed"}; }
 }  // namespace
 
 ServerPlace server_of(const std::string& url) {
-  const UrlParts parts = parts_of(url);
-  ServerPlace place{parts.host.empty() ? "localhost" : parts.host, kDefaultPort};
-  std::from_chars(parts.port.data(), parts.port.data() + parts.port.size(), place.port);
-  return place;
+  const ServerPlace first = servers_of(parts_of(url).url).front();
+  return {first.host.empty() ? "localhost" : first.host, first.port == 0 ? kDefaultPort : first.port};
 }
 
 Error statement_error(std::string_view sqlstate, std::string text) {
   text = one_line(std::move(text));
-  const auto meaning = std::find_if(kMeanings.begin(), kMeanings.end(),
-                                    [&](const Meaning& one) { return sqlstate.starts_with(one.state); });
-  if (meaning == kMeanings.end()) {
+  const Meaning* meaning = find_where(kMeanings, [&](const Meaning& one) { return sqlstate.starts_with(one.state); });
+  if (meaning == nullptr) {
     return {sqlstate.empty() ? ErrorCode::unavailable : ErrorCode::internal,
             text + (sqlstate.empty() ? "" : " (SQLSTATE " + std::string(sqlstate) + ")")};
   }
@@ -266,15 +265,10 @@ namespace {
 /// A session with a PostgreSQL server: the only place that knows libpq.
 class PostgresConnection final : public SqlConnection {
  public:
-  static Result<std::unique_ptr<SqlConnection>> open(const Settings& settings, const std::string& preamble,
+  static Result<std::unique_ptr<SqlConnection>> open(const ConnectionInfo& info, const std::string& preamble,
                                                      Deadline deadline) {
-    SLUICE_TRY(info, connection_info(settings, deadline));
-    std::vector<const char*> keys;
-    std::vector<const char*> values;
-    for (const auto& [key, value] : *info) {
-      keys.push_back(key.c_str());
-      values.push_back(value.c_str());
-    }
+    auto keys = mapped(info, [](const auto& one) { return one.first.c_str(); });
+    auto values = mapped(info, [](const auto& one) { return one.second.c_str(); });
     keys.push_back(nullptr);
     values.push_back(nullptr);
     PGconn* const raw = PQconnectStartParams(keys.data(), values.data(), 1);
@@ -288,12 +282,12 @@ class PostgresConnection final : public SqlConnection {
     while (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING) {
       const short events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT | POLLIN;
       if (!connection->await(events, deadline)) {
-        return Error(ErrorCode::unavailable, "the server did not answer in time");
+        return connect_error("the server at \"" + std::string(PQhost(raw)) + "\" did not answer in time", info);
       }
       status = PQconnectPoll(raw);
     }
     if (status != PGRES_POLLING_OK) {
-      return connect_error(PQerrorMessage(raw), *info);
+      return connect_error(PQerrorMessage(raw), info);
     }
     PQsetnonblocking(raw, 1);
     return std::unique_ptr<SqlConnection>(std::move(connection));
@@ -358,10 +352,7 @@ class PostgresConnection final : public SqlConnection {
     SLUICE_PASS_ON(still_there());
     // A transaction that a BEGIN of the text begins has what stands before it too.
     const std::size_t before = preamble_.empty() || PQtransactionStatus(connection_) != PQTRANS_IDLE ? 0 : 1;
-    std::string text = before == 0 ? std::string() : preamble_;
-    for (const std::string& statement : statements) {
-      text += (text.empty() ? "" : ";\n") + statement;
-    }
+    const std::string text = (before == 0 ? std::string() : preamble_ + ";\n") + joined(statements, ";\n");
     const auto sent = PQsendQuery(connection_, text.c_str()) == 1 ? flush(deadline) : lost("the transaction");
     if (!sent) {
       return Error(ErrorCode::unknown_outcome, sent.error().message());
@@ -478,9 +469,32 @@ class PostgresConnection final : public SqlConnection {
 
 }  // namespace
 
+// To the first address at which a server answers, whatever it says.
 Result<std::unique_ptr<SqlConnection>> connect(const Settings& settings, const std::string& preamble,
                                                Deadline deadline) {
-  return PostgresConnection::open(settings, preamble, deadline);
+  const ConnectionInfo info = connection_info(settings);
+  std::vector<ServerPlace> servers = servers_of(info.front().second);
+  if (settings.tunnel) {
+    SLUICE_TRY(socket, settings.tunnel(deadline));
+    // libpq takes the folder and the port, and makes the file's name of them.
+    const auto port = parse_number<std::uint16_t>(socket->substr(socket->rfind('.') + 1));
+    servers = {{socket->substr(0, socket->rfind('/')), port.value_or(0)}};
+  }
+  const std::string name = settings.config.tls ? settings.config.tls->server_name : "";
+  const auto ask = [&](const ServerPlace& server, Deadline its) -> Result<std::unique_ptr<SqlConnection>> {
+    if (server.host.empty() || server.host.find_first_of("/@") == 0) {
+      return PostgresConnection::open(at(info, server, ""), preamble, its);
+    }
+    const auto addresses = addresses_of(server.host, kClock, its);
+    if (!addresses) {
+      return connect_error(addresses.error().message(), info);
+    }
+    const ServerPlace expected{name.empty() ? server.host : name, server.port};
+    return first_reached(*addresses, kClock, its, [&](const std::string& address, Deadline until) {
+      return PostgresConnection::open(at(info, expected, address), preamble, until);
+    });
+  };
+  return first_reached(servers, kClock, deadline, ask);
 }
 
 }  // namespace sluice::queue::outbox::postgres
