@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "host/stores/owned/membership.hpp"
 
 namespace sluice::queue::outbox {
@@ -31,15 +32,10 @@ class LeaseLocks final : public LockSession {
   ~LeaseLocks() override {
     if (self_.counter != 0) {
       const Deadline soon = Deadline::after(clock_, kPatienceAtTheEnd);
-      std::vector<Handover> held;
-      held.reserve(held_.size());
-      for (const auto& [bucket, lease] : held_) {
-        held.push_back({bucket, lease});
-      }
       // First what tells the others most, for little time is left: in SQL, buckets of nobody are free.
       book_->bury(std::span(&self_, 1), soon);  // otherwise the others do
-      if (!held.empty()) {
-        (void)book_->change_hands(held, 0, soon);  // otherwise they go with the lease
+      if (!held_.empty()) {
+        (void)book_->change_hands(held_, 0, soon);  // otherwise they go with the lease
       }
     }
   }
@@ -72,7 +68,7 @@ class LeaseLocks final : public LockSession {
     }
     SLUICE_PASS_ON(leases);
     const SteadyTime now = clock_.steady_now();
-    std::vector<Handover> free;
+    BucketLeases free;
     for (const std::uint32_t bucket : buckets) {
       const auto found = leases->find(bucket);
       const BucketLease before = found == leases->end() ? BucketLease{} : found->second;
@@ -80,7 +76,7 @@ class LeaseLocks final : public LockSession {
         members_.met(host_of(before.owner), now);
       }
       if (before.owner == 0 || !members_.alive(host_of(before.owner), now)) {
-        free.push_back({bucket, before});
+        free.emplace(bucket, before);
       }
     }
     std::vector<std::uint32_t> got;
@@ -88,21 +84,16 @@ class LeaseLocks final : public LockSession {
       SLUICE_TRY(changed, book_->change_hands(free, self_.name, deadline));
       got = *std::move(changed);
     }
-    for (const Handover& handover : free) {
-      if (std::find(got.begin(), got.end(), handover.bucket) != got.end()) {
-        held_[handover.bucket] = {self_.name, handover.before.epoch + 1};
-      }
+    for (const std::uint32_t bucket : got) {
+      held_[bucket] = {self_.name, free.at(bucket).epoch + 1};
     }
     SLUICE_PASS_ON(still_ours());
     return got;
   }
   Result<void> unlock(std::span<const std::uint32_t> buckets, Deadline deadline) override {
-    std::vector<Handover> given;
+    BucketLeases given;
     for (const std::uint32_t bucket : buckets) {
-      if (const auto held = held_.find(bucket); held != held_.end()) {
-        given.push_back({bucket, held->second});
-        held_.erase(held);
-      }
+      given.insert(held_.extract(bucket));
     }
     if (given.empty()) {
       return {};
@@ -130,12 +121,12 @@ class LeaseLocks final : public LockSession {
   Result<Members> look(Deadline deadline) {
     SLUICE_TRY(listed, book_->members(deadline));
     const SteadyTime now = clock_.steady_now();
-    std::vector<owned::Heartbeat> beats;
-    beats.reserve(listed->size());
-    for (const LeaseMember& member : *listed) {
-      beats.push_back({.host = host_of(member.name), .counter = member.counter, .lease = member.lease});
-    }
-    members_.saw(beats, now);
+    members_.saw(mapped(*listed,
+                        [](const LeaseMember& member) {
+                          return owned::Heartbeat{
+                              .host = host_of(member.name), .counter = member.counter, .lease = member.lease};
+                        }),
+                 now);
     Members members{.count = 0};
     std::vector<LeaseMember> long_dead;  // whose heartbeats would stay for ever
     for (const LeaseMember& member : *listed) {
@@ -167,7 +158,7 @@ class LeaseLocks final : public LockSession {
   owned::LeaseClock lease_clock_;
   owned::OwnLease lease_;
   owned::Membership members_;
-  std::map<std::uint32_t, BucketLease> held_;
+  BucketLeases held_;
 };
 
 }  // namespace

@@ -22,12 +22,7 @@ struct BucketLease {
   std::int64_t owner = 0;  ///< 0: nobody, or somebody who is no member any more
   std::int64_t epoch = 0;  ///< grows whenever it changes hands
 };
-
-/// A bucket that is to change hands, unless somebody was quicker.
-struct Handover {
-  std::uint32_t bucket = 0;
-  BucketLease before;
-};
+using BucketLeases = std::map<std::uint32_t, BucketLease>;  ///< by bucket
 
 /// Where it is written down which sessions there are and who of them has which bucket: items beside the rows, or a side
 /// table. It judges nothing. Not thread-safe; deadlines and errors as LockSession's.
@@ -42,10 +37,10 @@ class LeaseBook : public Resource {
   /// peace. It does no harm when it fails.
   virtual void bury(std::span<const LeaseMember> members, Deadline deadline) = 0;
   /// What is absent, nobody has had yet.
-  virtual Result<std::map<std::uint32_t, BucketLease>> buckets(Deadline deadline) = 0;
+  virtual Result<BucketLeases> buckets(Deadline deadline) = 0;
   /// Gives those that are still as they were `before` to `owner` (0: nobody); which they are. The owners before, who
   /// are dead, cannot write marks after that where the book can see to it. After an error some may have changed hands.
-  virtual Result<std::vector<std::uint32_t>> change_hands(std::span<const Handover> handovers, std::int64_t owner,
+  virtual Result<std::vector<std::uint32_t>> change_hands(const BucketLeases& before, std::int64_t owner,
                                                           Deadline deadline) = 0;
 
   /// As LockSession::mark. `member`: null for a session that has not joined; otherwise it is written together with the

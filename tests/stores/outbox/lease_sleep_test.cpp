@@ -25,7 +25,7 @@ constexpr Duration kLease = 15s;
 /// A book in memory, which every session of a test writes in.
 struct Pages {
   std::map<std::int64_t, LeaseMember> members;
-  std::map<std::uint32_t, BucketLease> buckets;
+  BucketLeases buckets;
   int marked = 0;
   std::optional<Error> unread;  ///< why nobody can read who has which bucket
 };
@@ -51,16 +51,15 @@ class MemoryBook final : public LeaseBook {
       pages_.members.erase(member.name);
     }
   }
-  Result<std::map<std::uint32_t, BucketLease>> buckets(Deadline /*deadline*/) override {
-    using Read = Result<std::map<std::uint32_t, BucketLease>>;
-    return pages_.unread ? Read(*pages_.unread) : Read(pages_.buckets);
+  Result<BucketLeases> buckets(Deadline /*deadline*/) override {
+    return pages_.unread ? Result<BucketLeases>(*pages_.unread) : pages_.buckets;
   }
-  Result<std::vector<std::uint32_t>> change_hands(std::span<const Handover> handovers, std::int64_t owner,
+  Result<std::vector<std::uint32_t>> change_hands(const BucketLeases& before, std::int64_t owner,
                                                   Deadline /*deadline*/) override {
     std::vector<std::uint32_t> changed;
-    for (const Handover& handover : handovers) {
-      pages_.buckets[handover.bucket] = {owner, handover.before.epoch + 1};
-      changed.push_back(handover.bucket);
+    for (const auto& [bucket, lease] : before) {
+      pages_.buckets[bucket] = {owner, lease.epoch + 1};
+      changed.push_back(bucket);
     }
     return changed;
   }

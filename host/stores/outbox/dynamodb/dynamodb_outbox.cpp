@@ -1,6 +1,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 #include "dynamo/item_reading.hpp"
 #include "host/stores/outbox/dynamodb/outbox_place.hpp"
@@ -94,10 +95,9 @@ class Marks {
       return {};
     }
     place_.be_sure_of_time(deadline);
-    std::vector<dynamo::ItemWrite> writes;
-    for (const std::size_t i : places) {
-      writes.push_back(place_.write_of(partition_of(marks_[i].key.part), marks_[i].key.id, marks_[i]));
-    }
+    const auto writes = mapped(places, [this](std::size_t i) {
+      return place_.write_of(partition_of(marks_[i].key.part), marks_[i].key.id, marks_[i]);
+    });
     const auto results = place_.client().write_each(writes, deadline);
     for (std::size_t k = 0; k < places.size(); ++k) {
       const auto noted =
@@ -182,21 +182,20 @@ class DynamoDbLeaseBook final : public LeaseBook {
 
   // No harm is done when a removal was wrong, either: who lives writes the whole item again.
   void bury(std::span<const LeaseMember> members, Deadline deadline) override {
-    std::vector<dynamo::ItemWrite> writes;
-    for (const LeaseMember& member : members) {
+    const auto removal_of = [this](const LeaseMember& member) {
       dynamo::ItemWrite removal{.kind = dynamo::ItemWrite::Kind::remove};
       removal.table = place_.table().table;
       removal.item = key_of(place_.columns(), members_partition(), member.name);
       removal.condition = "#c <= :c";
       removal.names.emplace("#c", kCounter);
       removal.values.emplace(":c", AttributeValue::number(member.counter));
-      writes.emplace_back(std::move(removal));
-    }
-    (void)place_.client().write_each(writes, deadline);
+      return removal;
+    };
+    (void)place_.client().write_each(mapped(members, removal_of), deadline);
   }
 
-  Result<std::map<std::uint32_t, BucketLease>> buckets(Deadline deadline) override {
-    std::map<std::uint32_t, BucketLease> leases;
+  Result<BucketLeases> buckets(Deadline deadline) override {
+    BucketLeases leases;
     const auto visit = [&](std::int64_t bucket, const dynamo::Item& item) {
       leases[static_cast<std::uint32_t>(bucket)] = {number_of(item, kOwner), number_of(item, kEpoch)};
     };
@@ -204,21 +203,19 @@ class DynamoDbLeaseBook final : public LeaseBook {
     return leases;
   }
 
-  Result<std::vector<std::uint32_t>> change_hands(std::span<const Handover> handovers, std::int64_t owner,
+  Result<std::vector<std::uint32_t>> change_hands(const BucketLeases& before, std::int64_t owner,
                                                   Deadline deadline) override {
-    std::vector<dynamo::ItemWrite> writes;
-    writes.reserve(handovers.size());
-    for (const Handover& handover : handovers) {
-      writes.emplace_back(put_of(handover, owner));
-    }
+    const auto put_of = [&](const auto& lease) { return this->put_of(lease.first, lease.second.epoch, owner); };
+    const auto results = place_.client().write_each(mapped(before, put_of), deadline);
     std::vector<std::uint32_t> changed;
-    const auto results = place_.client().write_each(writes, deadline);
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      if (results[i]) {
-        changed.push_back(handovers[i].bucket);
-      } else if (results[i].error().kind != dynamo::ErrorKind::conditional_check_failed) {
-        return place_.error_of(results[i].error());
+    auto result = results.begin();
+    for (const auto& [bucket, lease] : before) {
+      if (*result) {
+        changed.push_back(bucket);
+      } else if (result->error().kind != dynamo::ErrorKind::conditional_check_failed) {
+        return place_.error_of(result->error());
       }
+      ++result;
     }
     return changed;
   }
@@ -231,17 +228,17 @@ class DynamoDbLeaseBook final : public LeaseBook {
   bool marks_are_heartbeats() const override { return false; }
 
  private:
-  dynamo::ItemWrite put_of(const Handover& handover, std::int64_t owner) const {
+  dynamo::ItemWrite put_of(std::uint32_t bucket, std::int64_t epoch, std::int64_t owner) const {
     dynamo::ItemWrite request;
     request.table = place_.table().table;
-    request.item = key_of(place_.columns(), locks_partition(), handover.bucket);
+    request.item = key_of(place_.columns(), locks_partition(), bucket);
     request.item.emplace(kOwner, AttributeValue::number(owner));
-    request.item.emplace(kEpoch, AttributeValue::number(handover.before.epoch + 1));
-    if (handover.before.epoch == 0) {
+    request.item.emplace(kEpoch, AttributeValue::number(epoch + 1));
+    if (epoch == 0) {
       request.condition = "attribute_not_exists(#e)";
     } else {
       request.condition = "#e = :e";
-      request.values.emplace(":e", AttributeValue::number(handover.before.epoch));
+      request.values.emplace(":e", AttributeValue::number(epoch));
     }
     request.names.emplace("#e", kEpoch);
     return request;
@@ -387,12 +384,7 @@ class DynamoDbAdmin final : public AdminSession {
   }
 
   Result<std::vector<ChangeStatus>> change(std::span<const RowEdit> edits, Deadline deadline) override {
-    std::vector<RowKey> keys;
-    keys.reserve(edits.size());
-    for (const RowEdit& edit : edits) {
-      keys.push_back(edit.key);
-    }
-    SLUICE_TRY(found, place_.find(keys, deadline));
+    SLUICE_TRY(found, place_.find(mapped(edits, &RowEdit::key), deadline));
     std::vector<ChangeStatus> results;
     results.reserve(edits.size());
     for (const RowEdit& edit : edits) {
@@ -463,12 +455,9 @@ class DynamoDbAdmin final : public AdminSession {
           " are published by nobody: buckets are numbers below 4096 without leading zeros; mend the writer, and move "
           "these rows to their aggregates' buckets");
     }
-    std::string higher;
-    for (const std::uint32_t bucket : found->higher) {
-      higher += (higher.empty() ? "" : ", ") + std::to_string(bucket);
-    }
-    if (!higher.empty()) {
-      remark("rows in buckets " + higher + " are beyond buckets = " + std::to_string(place_.table().buckets) +
+    if (!found->higher.empty()) {
+      remark("rows in buckets " + joined(mapped(found->higher, partition_of)) +
+             " are beyond buckets = " + std::to_string(place_.table().buckets) +
              "; they are published, but new buckets are found once an hour only: where writers still name them, raise "
              "'buckets' to " +
              std::to_string(found->higher.back() + 1));

@@ -1,6 +1,7 @@
 #include "host/stores/outbox/mysql/mysql_database.hpp"
 
 #include <cctype>
+#include <numeric>
 
 #include "base/text/hex.hpp"
 #include "host/stores/outbox/lease_locks.hpp"
@@ -23,11 +24,10 @@ std::string text_id(std::string_view text, bool hex) {
 }
 
 std::string group_list(std::span<const Group> groups) {
-  std::string list;
-  for (const Group& group : groups) {
-    list += (list.empty() ? "(" : ",(") + bytes_literal(group.type) + "," + bytes_literal(group.id) + ")";
-  }
-  return list;
+  return joined(
+      mapped(groups,
+             [](const Group& group) { return "(" + bytes_literal(group.type) + "," + bytes_literal(group.id) + ")"; }),
+      ",");
 }
 
 constexpr const char* kDdl = R"(-- The outbox table of [outbox.@1]. Columns of your own may stand beside these.
@@ -173,20 +173,19 @@ class MysqlLocks final : public LockSession {
     if (!alone->front()) {
       return Error(ErrorCode::throttled, server_place_ + ": others are joining the same outbox; try again");
     }
-    auto members = take_place(space, deadline);
+    SLUICE_TRY(members, take_place(space, deadline));  // after an error the lock goes with the session
     SLUICE_PASS_ON(flags({"RELEASE_LOCK(" + lock_name("join") + ")"}, deadline));
-    return members;
+    return *members;
   }
 
   Result<Members> beat(Deadline deadline) override { return look(deadline); }
 
   Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> buckets, Deadline deadline) override {
+    const auto lock_one = [this](std::uint32_t bucket) {
+      return if_here("GET_LOCK(" + bucket_name(prefix_, bucket) + ",0)");
+    };
+    SLUICE_TRY(answers, flags(mapped(buckets, lock_one), deadline));
     std::vector<std::uint32_t> got;
-    std::vector<std::string> calls;
-    for (const std::uint32_t bucket : buckets) {
-      calls.push_back(if_here("GET_LOCK(" + bucket_name(prefix_, bucket) + ",0)"));
-    }
-    SLUICE_TRY(answers, flags(calls, deadline));
     for (std::size_t i = 0; i < buckets.size(); ++i) {
       if ((*answers)[i]) {
         got.push_back(buckets[i]);
@@ -196,11 +195,10 @@ class MysqlLocks final : public LockSession {
   }
 
   Result<void> unlock(std::span<const std::uint32_t> buckets, Deadline deadline) override {
-    std::vector<std::string> calls;
-    for (const std::uint32_t bucket : buckets) {
-      calls.push_back(if_here("RELEASE_LOCK(" + bucket_name(prefix_, bucket) + ")"));
-    }
-    SLUICE_PASS_ON(flags(calls, deadline));
+    const auto release = [this](std::uint32_t bucket) {
+      return if_here("RELEASE_LOCK(" + bucket_name(prefix_, bucket) + ")");
+    };
+    SLUICE_PASS_ON(flags(mapped(buckets, release), deadline));
     return {};
   }
 
@@ -232,12 +230,8 @@ class MysqlLocks final : public LockSession {
   Result<std::vector<bool>> flags(const std::vector<std::string>& calls, Deadline deadline) {
     std::vector<bool> answers;
     for (std::size_t begin = 0; begin < calls.size(); begin += kLocksAtOnce) {
-      std::string statement = "SELECT ";
-      const std::size_t end = std::min(calls.size(), begin + kLocksAtOnce);
-      for (std::size_t i = begin; i < end; ++i) {
-        statement += (i == begin ? "" : ",") + calls[i];
-      }
-      SLUICE_TRY(answer, connection_->run(statement, deadline));
+      const auto some = std::span(calls).subspan(begin, std::min(kLocksAtOnce, calls.size() - begin));
+      SLUICE_TRY(answer, connection_->run("SELECT " + joined(some, ","), deadline));
       for (const Cell& cell : answer->rows.front()) {
         answers.push_back(cell && *cell != "0");
       }
@@ -245,12 +239,15 @@ class MysqlLocks final : public LockSession {
     return answers;
   }
 
+  /// What is asked of each place, in their order.
+  template <typename Call>
+  Result<std::vector<bool>> of_places(Call call, Deadline deadline) {
+    std::vector<std::uint32_t> places(kPlaces);
+    std::iota(places.begin(), places.end(), 0U);
+    return flags(mapped(places, call), deadline);
+  }
   Result<std::vector<bool>> taken_places(Deadline deadline) {
-    std::vector<std::string> calls;
-    for (std::uint32_t place = 0; place < kPlaces; ++place) {
-      calls.push_back("IS_USED_LOCK(" + place_name(place) + ") IS NOT NULL");
-    }
-    return flags(calls, deadline);
+    return of_places([this](auto place) { return "IS_USED_LOCK(" + place_name(place) + ") IS NOT NULL"; }, deadline);
   }
 
   Result<Members> take_place(const LockSpace& space, Deadline deadline) {
@@ -260,16 +257,12 @@ class MysqlLocks final : public LockSession {
       return Error(ErrorCode::over_limit, server_place_ + ": the outbox has " + std::to_string(kPlaces) +
                                               " members already, and no more can share it");
     }
-    std::vector<std::string> calls;
-    for (std::uint32_t place = 0; place < kPlaces; ++place) {
-      calls.push_back(held_here(place));
-    }
-    SLUICE_TRY(here, flags(calls, deadline));
+    SLUICE_TRY(here, of_places([this](auto place) { return held_here(place); }, deadline));
     if (std::find(here->begin(), here->end(), true) != here->end()) {
       return shared_session(ErrorCode::invalid);
     }
     place_ = static_cast<std::uint32_t>(free - taken->begin());
-    calls.clear();
+    std::vector<std::string> calls;
     for (std::uint32_t bit = 0; bit < kBits; ++bit) {
       if (((space.buckets >> bit) & 1U) != 0) {
         calls.push_back("GET_LOCK(" + bit_name(place_, bit) + ",0)");

@@ -261,12 +261,7 @@ class PostgresLocks final : public LockSession {
     SLUICE_TRY(got, run("SELECT b FROM unnest('{@4}'::int[]) AS b WHERE CASE WHEN pg_backend_pid() = @3 THEN "
                         "pg_try_advisory_lock((@1)::int, b) END",
                         deadline, list_of(buckets)));
-    std::vector<std::uint32_t> locked;
-    locked.reserve(got->rows.size());
-    for (const Cells& row : got->rows) {
-      locked.push_back(static_cast<std::uint32_t>(number_of(row[0])));
-    }
-    return locked;
+    return mapped(got->rows, [](const Cells& row) { return static_cast<std::uint32_t>(number_of(row[0])); });
   }
 
   Result<void> unlock(std::span<const std::uint32_t> buckets, Deadline deadline) override {

@@ -350,11 +350,7 @@ class SqlAdminSession final : public AdminSession {
       SLUICE_TRY(found, connection_->run(rows_in_order(table_, table_.stored_columns(request.payload), where,
                                                        request.limit, request.newest_first),
                                          deadline));
-      rows.clear();
-      rows.reserve(found->rows.size());
-      for (Cells& cells : found->rows) {
-        rows.push_back(table_.read_stored(std::move(cells)));
-      }
+      rows = mapped(found->rows, [this](Cells& cells) { return table_.read_stored(std::move(cells)); });
       if (!*full || rows.size() >= request.limit) {
         break;  // a short page is the last one
       }
@@ -400,10 +396,7 @@ class SqlAdminSession final : public AdminSession {
   }
 
   Result<std::vector<ChangeStatus>> change(std::span<const RowEdit> edits, Deadline deadline) override {
-    std::vector<std::string> statements;
-    for (const RowEdit& edit : edits) {
-      statements.push_back(table_.statement_of(edit));
-    }
+    auto statements = mapped(edits, [this](const RowEdit& edit) { return table_.statement_of(edit); });
     statements.push_back(table_.sql("SELECT @ID_CELL FROM @TABLE WHERE @ID IN (@1)", {table_.ids(edits)}));
     if (*table_.dialect().notice != '\0') {
       statements.push_back(
@@ -497,42 +490,37 @@ class SqlLeaseBook final : public LeaseBook {
 
   Result<std::vector<LeaseMember>> members(Deadline deadline) override {
     SLUICE_TRY(found, run("SELECT number, counter, lease_ms, buckets FROM @SIDE WHERE @1", {member_rows_}, deadline));
-    std::vector<LeaseMember> members;
-    members.reserve(found->rows.size());
-    for (const Cells& row : found->rows) {
-      members.push_back({.name = number_of(row[0]),
+    return mapped(found->rows, [](const Cells& row) {
+      return LeaseMember{.name = number_of(row[0]),
                          .counter = number_of(row[1]),
                          .lease = lease_of(number_of(row[2])),
-                         .buckets = static_cast<std::uint32_t>(number_of(row[3]))});
-    }
-    return members;
+                         .buckets = static_cast<std::uint32_t>(number_of(row[3]))};
+    });
   }
 
   void bury(std::span<const LeaseMember> members, Deadline deadline) override {
-    std::string which;
-    for (const LeaseMember& member : members) {
-      which += (which.empty() ? "" : " OR ") +
-               sql("(number = @1 AND counter <= @2)", {std::to_string(member.name), std::to_string(member.counter)});
-    }
-    (void)run("DELETE FROM @SIDE WHERE @1 AND (@2)", {member_rows_, which}, deadline);
+    const auto which = mapped(members, [this](const LeaseMember& member) {
+      return sql("(number = @1 AND counter <= @2)", {std::to_string(member.name), std::to_string(member.counter)});
+    });
+    (void)run("DELETE FROM @SIDE WHERE @1 AND (@2)", {member_rows_, joined(which, " OR ")}, deadline);
   }
 
-  Result<std::map<std::uint32_t, BucketLease>> buckets(Deadline deadline) override {
+  Result<BucketLeases> buckets(Deadline deadline) override {
     SLUICE_TRY(found, run("SELECT b.number, b.counter, COALESCE(m.number, 0) FROM @SIDE b LEFT JOIN @SIDE m ON m.space "
                           "= b.space AND m.kind = 2 AND m.number = b.owner WHERE b.space = @1 AND b.kind = 1",
                           {space_}, deadline));
-    std::map<std::uint32_t, BucketLease> leases;
+    BucketLeases leases;
     for (const Cells& row : found->rows) {
       leases[static_cast<std::uint32_t>(number_of(row[0]))] = {.owner = number_of(row[2]), .epoch = number_of(row[1])};
     }
     return leases;
   }
 
-  Result<std::vector<std::uint32_t>> change_hands(std::span<const Handover> handovers, std::int64_t owner,
+  Result<std::vector<std::uint32_t>> change_hands(const BucketLeases& before, std::int64_t owner,
                                                   Deadline deadline) override {
     std::vector<std::uint32_t> taken;
     SLUICE_PASS_ON(in_transaction(
-        *connection_, [&] { return take(handovers, owner, taken, deadline); }, deadline));
+        *connection_, [&] { return take(before, owner, taken, deadline); }, deadline));
     return taken;
   }
 
@@ -551,17 +539,11 @@ class SqlLeaseBook final : public LeaseBook {
  private:
   // Rows are locked in the order of their numbers, as everybody does, so that nobody waits for somebody who waits for
   // him.
-  Result<void> take(std::span<const Handover> handovers, std::int64_t owner, std::vector<std::uint32_t>& taken,
+  Result<void> take(const BucketLeases& before, std::int64_t owner, std::vector<std::uint32_t>& taken,
                     Deadline deadline) {
-    std::map<std::int64_t, std::int64_t> epochs;
-    std::vector<std::int64_t> numbers;
-    std::vector<std::int64_t> deposed;
-    for (const Handover& handover : handovers) {
-      epochs[handover.bucket] = handover.before.epoch;
-      numbers.push_back(handover.bucket);
-      deposed.push_back(handover.before.owner);
-    }
+    const auto numbers = mapped(before, [](const auto& one) { return one.first; });
     if (owner != 0) {
+      const auto deposed = mapped(before, [](const auto& one) { return one.second.owner; });
       const std::string rows = sql("@SIDE WHERE @1 AND number IN (@2)", {member_rows_, list_of(deposed)});
       SLUICE_PASS_ON(lock_rows(*connection_, "SELECT number FROM " + rows + " ORDER BY number", false, deadline));
       SLUICE_PASS_ON(connection_->run("DELETE FROM " + rows, deadline));
@@ -575,8 +557,9 @@ class SqlLeaseBook final : public LeaseBook {
                                  owner != 0, deadline));
     taken.clear();
     for (const Cells& row : locked->rows) {
-      if (number_of(row[1]) == epochs[number_of(row[0])]) {
-        taken.push_back(static_cast<std::uint32_t>(number_of(row[0])));
+      const auto bucket = static_cast<std::uint32_t>(number_of(row[0]));
+      if (number_of(row[1]) == before.at(bucket).epoch) {
+        taken.push_back(bucket);
       }
     }
     if (!taken.empty()) {
@@ -620,21 +603,14 @@ Result<std::map<std::string, std::string>> SqlServer::columns(SqlConnection& con
 Result<GroupStatement> SqlServer::group_statement(SqlConnection& connection, std::span<const Group> groups,
                                                   std::size_t limit, const std::string& wanted, Deadline deadline) {
   const SqlDialect& dialect = table().dialect();
-  std::string ids;
-  for (const Group& one : groups) {
-    ids += (ids.empty() ? "" : ",") + dialect.text_id(one.id, false);
-  }
+  const std::string ids = joined(mapped(groups, [&](const Group& one) { return dialect.text_id(one.id, false); }), ",");
   // The first part alone can use an index: it finds whatever the collation takes for equal.
   SLUICE_TRY(numbered, ask(connection, deadline,
                            "SELECT found FROM (SELECT @ID_CELL AS found, ROW_NUMBER() OVER (PARTITION BY @EXACT_TYPE, "
                            "@EXACT_GROUP ORDER BY @5) AS place FROM @TABLE WHERE @1 AND @GROUP IN (@2) AND "
                            "(@EXACT_TYPE, @EXACT_GROUP) IN (@3)) AS numbered WHERE place <= @4",
                            {wanted, ids, dialect.groups(groups), std::to_string(limit), table().order()}));
-  std::vector<RowKey> found;
-  found.reserve(numbered->rows.size());
-  for (Cells& cells : numbered->rows) {
-    found.push_back(table().key(std::move(cells[0])));
-  }
+  const auto found = mapped(numbered->rows, [this](Cells& cells) { return table().key(std::move(cells[0])); });
   if (found.empty()) {
     return GroupStatement();
   }

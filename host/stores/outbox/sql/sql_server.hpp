@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/mutex.hpp"
+#include "base/ranges.hpp"
+#include "base/text/joined.hpp"
 #include "host/stores/outbox/database.hpp"
 
 namespace sluice::queue::outbox {
@@ -111,11 +113,7 @@ std::size_t end_of_user(std::string_view url);
 /// "1,2,3"
 template <typename Range>
 std::string list_of(const Range& numbers) {
-  std::string text;
-  for (const auto number : numbers) {
-    text += (text.empty() ? "" : ",") + std::to_string(number);
-  }
-  return text;
+  return joined(mapped(numbers, [](auto number) { return std::to_string(number); }), ",");
 }
 std::string micros_of(Duration span);
 
@@ -152,11 +150,7 @@ class SqlTable {
   /// "17,18"
   template <typename Rows>
   std::string ids(const Rows& rows) const {
-    std::string list;
-    for (const auto& row : rows) {
-      list += (list.empty() ? "" : ",") + id(row);
-    }
-    return list;
+    return joined(mapped(rows, [this](const auto& row) { return this->id(row); }), ",");
   }
   /// Of what @ID_CELL has given back.
   RowKey key(Cell&& cell) const;

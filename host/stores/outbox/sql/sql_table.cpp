@@ -209,10 +209,7 @@ StoredRow SqlTable::read_stored(Cells&& cells) const {
 std::string SqlTable::chosen_by(const Selection& filter) const {
   std::string where;
   const auto add = [&](const char* pattern, const std::vector<std::string>& texts) {
-    std::string list;
-    for (const std::string& text : texts) {
-      list += (list.empty() ? "" : ",") + dialect_.exact_text(text);
-    }
+    const std::string list = joined(mapped(texts, dialect_.exact_text), ",");
     where += list.empty() ? std::string() : (where.empty() ? "" : " AND ") + sql(pattern, {list});
   };
   // The whole type, or the resource that an ARN or RN ends with.
@@ -230,15 +227,9 @@ std::string SqlTable::wanted(const FetchRequest& request) const {
 }
 
 std::string SqlTable::taken_by(std::span<const Selection> jobs) const {
-  std::string any;
-  for (const Selection& job : jobs) {
-    const std::string chosen = chosen_by(job);
-    if (chosen.empty()) {
-      return "TRUE";
-    }
-    any += (any.empty() ? "(" : " OR (") + chosen + ")";
-  }
-  return any.empty() ? "TRUE" : "(" + any + ")";
+  const auto chosen = mapped(jobs, [this](const Selection& job) { return chosen_by(job); });
+  const bool all = std::find(chosen.begin(), chosen.end(), "") != chosen.end();
+  return chosen.empty() || all ? "TRUE" : "((" + joined(chosen, ") OR (") + "))";
 }
 
 std::string SqlTable::page(const FetchRequest& request) const {
@@ -274,11 +265,7 @@ std::vector<SqlTable::Assignment> SqlTable::assignments(const RowEdit& edit) con
 }
 
 std::string SqlTable::update(std::span<const RowEdit> edits, const std::string& which) const {
-  std::vector<std::vector<Assignment>> of_each;
-  of_each.reserve(edits.size());
-  for (const RowEdit& edit : edits) {
-    of_each.push_back(assignments(edit));
-  }
+  const auto of_each = mapped(edits, [this](const RowEdit& edit) { return assignments(edit); });
   std::string list;
   for (std::size_t column = 0; column < of_each.front().size(); ++column) {
     const auto& [name, first] = of_each.front()[column];
