@@ -5,6 +5,7 @@
 #include "base/assert.hpp"
 #include "base/bell.hpp"
 #include "base/mutex.hpp"
+#include "base/ranges.hpp"
 #include "base/signal_block.hpp"
 #include "host/queue/event_gate.hpp"
 #include "host/stores/outbox/outbox_queues.hpp"
@@ -77,6 +78,7 @@ class SourceRows {
   SourceRows(const OutboxOptions& options, const Selection& selection, Database& database, const Clock& clock,
              Random& random, Events events)
       : producer_(options.settings.config.producer),
+        text_ids_(has_text_ids(options.settings.config.columns)),
         database_(database),
         clock_(clock),
         random_(random),
@@ -126,32 +128,33 @@ class SourceRows {
     }
     return taken;
   }
-  bool is_out(const RowKey& key, std::int64_t number) {
+  /// The row that a receipt names; nothing: none.
+  std::optional<RowKey> key_of(const Receipt& receipt) const { return row_key_of(receipt.id, text_ids_); }
+  bool is_out(const Receipt& receipt) {
     const MutexLock lock(mutex_);
-    return out(key, number);
+    return out_key(receipt).has_value();
   }
-  bool nothing_out() {
-    const MutexLock lock(mutex_);
-    return scheduler_.out().empty();
-  }
-  bool nothing_out_of(std::uint32_t bucket) {
+  /// Of that bucket, or of all.
+  bool nothing_out(std::optional<std::uint32_t> bucket = {}) {
     const MutexLock lock(mutex_);
     const auto& out = scheduler_.out();
-    return std::none_of(out.begin(), out.end(), [bucket](const auto& row) { return row.second.bucket == bucket; });
+    return std::none_of(out.begin(), out.end(),
+                        [bucket](const auto& row) { return row.second.bucket == bucket.value_or(row.second.bucket); });
   }
   /// What follows these rows in their groups may go.
-  void handled(std::span<const std::pair<RowKey, std::int64_t>> deliveries) {
+  void handled(std::span<const Receipt> receipts) {
     run([&](RowScheduler& rows) SLUICE_REQUIRES(mutex_) {
-      for (const auto& [key, number] : deliveries) {
-        if (out(key, number)) {
-          rows.handled(key);
+      for (const Receipt& receipt : receipts) {
+        if (const auto key = out_key(receipt)) {
+          rows.handled(*key);
         }
       }
     });
   }
-  SendOrder send_order(std::span<const std::optional<RowKey>> keys) const {
+  SendOrder send_order(std::span<const Receipt> receipts) {
     const MutexLock lock(mutex_);
-    return scheduler_.send_order(keys);
+    const auto key = [this](const Receipt& receipt) SLUICE_REQUIRES(mutex_) { return out_key(receipt); };
+    return scheduler_.send_order(mapped(receipts, key));
   }
   /// A row has come to its end; what it was, unless it had been lost.
   std::optional<RowScheduler::Out> end(const RowKey& key, const Fate& fate) {
@@ -185,11 +188,10 @@ class SourceRows {
   }
   /// What keeps those that hold the locks from working; nothing: they work.
   void locks_trouble(std::optional<Error> error) {
-    {
-      const MutexLock lock(mutex_);
-      locks_are_back_ = locks_trouble_ && !error;
-    }
-    note_trouble(&SourceRows::locks_trouble_, std::move(error));
+    const MutexLock lock(mutex_);
+    locks_are_back_ = locks_trouble_ && !error;
+    locks_trouble_ = std::move(error);
+    changed_.notify_all();
   }
   /// What keeps those or the reader from working.
   std::optional<Error> trouble() const {
@@ -209,16 +211,17 @@ class SourceRows {
         return;  // a read would be waited for
       }
       done = done ? work() : done;
-      note_trouble(&SourceRows::reader_trouble_, done ? std::nullopt : std::optional(done.error()));
+      if (!done && ends_session(done.error().code())) {
+        session_.reset();
+      }
+      const MutexLock lock(mutex_);
+      reader_trouble_ = done ? std::nullopt : std::optional(done.error());
+      changed_.notify_all();
       if (done) {
         retry_.worked();
         continue;
       }
-      if (ends_session(done.error().code())) {
-        session_.reset();
-      }
       const Duration pause = retry_.next(done.error().code(), random_);
-      const MutexLock lock(mutex_);
       changed_.wait_until(mutex_, stop, clock_.machine_time(clock_.steady_now() + pause),
                           [this]() SLUICE_REQUIRES(mutex_) { return locks_are_back_; });
       locks_are_back_ = false;
@@ -303,9 +306,11 @@ class SourceRows {
     out.sent_at = delivery.message.sent_at;
     return delivery;
   }
-  bool out(const RowKey& key, std::int64_t number) SLUICE_REQUIRES(mutex_) {
-    const auto found = scheduler_.out().find(key);
-    return found != scheduler_.out().end() && found->second.number == number;
+  /// The row that a receipt names, if it is out by that very delivery.
+  std::optional<RowKey> out_key(const Receipt& receipt) SLUICE_REQUIRES(mutex_) {
+    auto key = key_of(receipt);
+    const auto found = key ? scheduler_.out().find(*key) : scheduler_.out().end();
+    return found != scheduler_.out().end() && found->second.number == receipt.locator ? std::move(key) : std::nullopt;
   }
   void remember(const RowKey& key, WallTime fetched_at) SLUICE_REQUIRES(mutex_) {
     if (seen_at_.emplace(key, fetched_at).second) {
@@ -325,14 +330,10 @@ class SourceRows {
     changed_.notify_all();
     return scheduler_.ready() && std::exchange(claimer_waits_, false);
   }
-  void note_trouble(std::optional<Error> SourceRows::*place, std::optional<Error> error) {
-    const MutexLock lock(mutex_);
-    this->*place = std::move(error);
-    changed_.notify_all();
-  }
 
   // Fixed after construction.
   const std::string producer_;
+  const bool text_ids_;
   Database& database_;
   const Clock& clock_;
   Random& random_;
@@ -510,7 +511,7 @@ class LockHolder {
     if (const auto surplus = share_.shared_by(members); !surplus.empty()) {
       rows_.run([&](RowScheduler& rows) { rows.leave_buckets(surplus); });
     }
-    const auto free = share_.free_to_go([this](std::uint32_t bucket) { return rows_.nothing_out_of(bucket); });
+    const auto free = share_.free_to_go([this](std::uint32_t bucket) { return rows_.nothing_out(bucket); });
     SLUICE_PASS_ON(give_back(free));
     share_.unlocked(free);
     share_.begin_round();
@@ -676,8 +677,8 @@ class OutboxSource final : public Source {
     std::vector<Step> steps;
     for (std::size_t i = 0; i < completions.size(); ++i) {
       const Completion& completion = completions[i];
-      const auto key = key_of(completion.receipt);
-      if (!key || (started && !rows_.is_out(*key, completion.receipt.locator))) {
+      const auto key = rows_.key_of(completion.receipt);
+      if (!key || (started && !rows_.is_out(completion.receipt))) {
         continue;
       }
       if (auto mark = mark_of(completion, *key, options_.settings.config.retry_limit)) {
@@ -695,25 +696,8 @@ class OutboxSource final : public Source {
     return results;
   }
 
-  void handled(std::span<const Receipt> receipts) override {
-    std::vector<std::pair<RowKey, std::int64_t>> deliveries;
-    deliveries.reserve(receipts.size());
-    for (const Receipt& receipt : receipts) {
-      if (auto key = key_of(receipt)) {
-        deliveries.emplace_back(*std::move(key), receipt.locator);
-      }
-    }
-    rows_.handled(deliveries);
-  }
-
-  SendOrder send_order(std::span<const Receipt> receipts) override {
-    std::vector<std::optional<RowKey>> keys;
-    for (const Receipt& receipt : receipts) {
-      auto key = key_of(receipt);
-      keys.push_back(key && rows_.is_out(*key, receipt.locator) ? std::move(key) : std::nullopt);
-    }
-    return rows_.send_order(keys);
-  }
+  void handled(std::span<const Receipt> receipts) override { rows_.handled(receipts); }
+  SendOrder send_order(std::span<const Receipt> receipts) override { return rows_.send_order(receipts); }
 
   bool holds(std::uint32_t /*part*/) override { return holder_.usable(); }
 
@@ -721,8 +705,7 @@ class OutboxSource final : public Source {
                                    Deadline /*deadline*/) override {
     std::vector<ExtendResult> results(receipts.size(), {SettleStatus::lost, {}, {}, {}});
     for (std::size_t i = 0; i < receipts.size(); ++i) {
-      const auto key = key_of(receipts[i]);
-      if (key && rows_.is_out(*key, receipts[i].locator)) {
+      if (rows_.is_out(receipts[i])) {
         results[i] = {SettleStatus::applied, receipts[i], SteadyTime::max(), {}};
       }
     }
@@ -730,10 +713,6 @@ class OutboxSource final : public Source {
   }
 
  private:
-  std::optional<RowKey> key_of(const Receipt& receipt) const {
-    return row_key_of(receipt.id, has_text_ids(options_.settings.config.columns));
-  }
-
   /// What settling one completion takes.
   struct Step {
     RowEdit mark;
@@ -743,7 +722,7 @@ class OutboxSource final : public Source {
   using WriteMarks = std::function<Result<std::vector<MarkStatus>>(std::span<const RowEdit>)>;
 
   void write(std::span<const Step> steps, Deadline deadline) {
-    const std::vector<RowEdit> marks = marks_of(steps);
+    const auto marks = mapped(steps, &Step::mark);
     const auto on_session = [&](std::span<const RowEdit> some) { return holder_.mark(some, deadline); };
     const auto written = steps.size() > 1 ? on_session(marks) : mark_anyhow(marks, on_session);
     if (written) {
@@ -797,8 +776,8 @@ class OutboxSource final : public Source {
   void write_for_others(std::span<const Step> steps, Deadline deadline) {
     auto session = database_.open_locks(deadline);
     const auto on_session = [&](std::span<const RowEdit> some) { return (*session)->mark(some, deadline); };
-    const auto written =
-        session ? mark_anyhow(marks_of(steps), on_session) : Result<std::vector<MarkStatus>>(session.error());
+    const auto written = session ? mark_anyhow(mapped(steps, &Step::mark), on_session)
+                                 : Result<std::vector<MarkStatus>>(session.error());
     for (std::size_t i = 0; i < steps.size(); ++i) {
       SettleResult& result = *steps[i].result;
       if (!written) {
@@ -809,12 +788,6 @@ class OutboxSource final : public Source {
         result.status = SettleStatus::lost;
       }
     }
-  }
-
-  static std::vector<RowEdit> marks_of(std::span<const Step> steps) {
-    std::vector<RowEdit> marks;
-    std::transform(steps.begin(), steps.end(), std::back_inserter(marks), [](const Step& step) { return step.mark; });
-    return marks;
   }
 
   // A row's end is worth more than its reason, which may be what the database refuses.
