@@ -20,7 +20,7 @@ class OutboxOperator final : public Operator {
       : options_(std::move(options)), database_(database), clock_(clock) {}
 
   Result<StoredMessage> get(const std::string& id, Deadline deadline) override {
-    const auto row_id = row_key_of(id, text_ids());
+    const auto row_id = key_of(id);
     if (!row_id) {
       return no_message(name(), id);
     }
@@ -106,7 +106,7 @@ class OutboxOperator final : public Operator {
     std::vector<RowEdit> wanted;
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < changes.size(); ++i) {
-      const auto id = row_key_of(changes[i].id, text_ids());
+      const auto id = key_of(changes[i].id);
       if (!id) {
         results[i] = {ChangeStatus::not_found, 0, no_message(name(), changes[i].id)};
       } else if (changes[i].action == ChangeAction::move_to_front) {
@@ -129,17 +129,16 @@ class OutboxOperator final : public Operator {
       } else if ((*changed)[i] == ChangeStatus::not_found) {
         result = {ChangeStatus::not_found, 0, no_message(name(), change.id)};
       } else if ((*changed)[i] == ChangeStatus::conflict) {
-        result = {ChangeStatus::conflict, 0,
-                  Error(ErrorCode::conflict, change.action == ChangeAction::redrive
-                                                 ? "row " + change.id + " of " + name() + " is no dead letter"
-                                                 : "row " + change.id + " of " + name() +
-                                                       " was sent, or has been tried again since it was read")};
+        const char* why = change.action == ChangeAction::redrive
+                              ? " is no dead letter"
+                              : " was sent, or has been tried again since it was read";
+        result = {ChangeStatus::conflict, 0, Error(ErrorCode::conflict, "row " + change.id + " of " + name() + why)};
       }
     }
     return results;
   }
   Result<std::optional<PartOwner>> owner_of(const std::string& id, Deadline deadline) override {
-    const auto key = row_key_of(id, text_ids());
+    const auto key = key_of(id);
     if (!key) {
       return no_message(name(), id);
     }
@@ -276,6 +275,12 @@ class OutboxOperator final : public Operator {
     // A row that was rejected at its first try has as many as one that has used up all of them.
     message.failure.attempts = message.failure.error.empty() || dead ? 0 : retries;
     return message;
+  }
+  /// The row that is called so; nothing: none of this table can be. Only DynamoDB's have parts.
+  std::optional<RowKey> key_of(const std::string& id) const {
+    auto key = row_key_of(id, text_ids());
+    const bool in_part = key && key->part != RowKey::kWhole;
+    return in_part && options_.settings.config.kind != config::OutboxKind::dynamodb ? std::nullopt : std::move(key);
   }
   bool text_ids() const { return has_text_ids(options_.settings.config.columns); }
   std::string name() const { return "outbox:" + options_.settings.name; }

@@ -227,6 +227,9 @@ TEST(PostgresOperator, ChangesRowsAndDeletesNone) {
   EXPECT_EQ(table.count("id = 4 AND sent_at IS NOT NULL"), 1) << "marked as sent, and kept";
   EXPECT_EQ(rig.change("4", ChangeAction::reset), ChangeStatus::conflict);
   EXPECT_EQ(rig.change("99", ChangeAction::remove), ChangeStatus::not_found);
+  EXPECT_EQ(rig.change("3/5", ChangeAction::remove), ChangeStatus::not_found) << "a row of DynamoDB's is called so";
+  EXPECT_EQ(rig.oper.get("3/5", rig.deadline()).error().code(), ErrorCode::not_found);
+  EXPECT_EQ(table.count("id = 5 AND sent_at IS NULL"), 1);
   EXPECT_EQ(rig.change("5", ChangeAction::move_to_front), ChangeStatus::failed);
   const auto stale =
       rig.oper.change(std::vector{Change{.id = "5", .action = ChangeAction::remove, .version = 7}}, rig.deadline());

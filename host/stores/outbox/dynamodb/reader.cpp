@@ -98,11 +98,8 @@ Page cut(std::vector<Row> rows, bool more, const FetchRequest& request) {
   return {std::move(rows), more};
 }
 
-/// Reads pending rows: one consistent query for each bucket, so that a row is seen in its order from the moment it was
-/// committed. There are no notifications.
 class DynamoDbReader final : public ReadSession {
  public:
-  /// `place` must outlive it.
   explicit DynamoDbReader(OutboxPlace& place) : place_(place) {}
 
   Result<SourceId> source_id(Deadline deadline) override { return place_.source_id(deadline); }
