@@ -40,10 +40,6 @@ std::int64_t exponent_value(std::string_view text) {
   return negative ? -value : value;
 }
 
-std::string_view without_leading_zeros(std::string_view digits) {
-  return digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
-}
-
 int sign(const DecimalValue& value) { return value.digits.empty() ? 0 : value.negative ? -1 : 1; }
 
 }  // namespace
@@ -115,7 +111,8 @@ void append_json_number(std::string& out, std::string_view text) {
     append_json_string(out, text);
     return;
   }
-  const std::string_view whole = without_leading_zeros(decimal->whole);
+  const std::string_view digits = decimal->whole;
+  const std::string_view whole = digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
   if (decimal->negative) {
     out.push_back('-');
   }
