@@ -552,11 +552,6 @@ class Workforce {
   }
   std::size_t busy_quarantine() const { return crew(SeatKind::quarantine).busy; }
   bool anybody_busy() const { return crew(SeatKind::worker).busy + busy_quarantine() > 0; }
-  /// Some handler that is waited for has not come to an end, whatever has become of its message.
-  bool anybody_at_work() const {
-    return std::any_of(seats_.begin(), seats_.end(),
-                       [](const Seat& seat) { return seat.batch != nullptr && seat.batch->counts().busy() > 0; });
-  }
   /// No more workers are made: too many handlers have not returned.
   bool loss_limit_reached() const { return lost_ + given_up() >= std::max(kMinLossLimit, settings_.workers); }
 

@@ -101,7 +101,7 @@ void IdempotencyGate::renew(Order& order, SteadyTime now) {
     return;
   }
   for (Task* task : in_flight_.tasks()) {
-    if (!task->open() || !task->has_mark()) {
+    if (!task->open() || !has_mark(*task)) {
       continue;
     }
     KeyHold& hold = *task->key;

@@ -256,7 +256,7 @@ Task* InFlightTable::resume(queue::Delivery& delivery, StepEffects& effects) {
                       is_unchanged(*task, delivery.message);
     // Whoever waits for the key of what was lost may have been let in meanwhile.
     const bool unanswered = task->stage() == TaskStage::settling || task->receipt_state() == ReceiptState::extending;
-    const bool runs_on = task->runs_on() && !unanswered && !task->has_mark();
+    const bool runs_on = task->runs_on() && !unanswered && !has_mark(*task);
     const bool in_call = task->open() && unanswered;
     if (!same || !(task->open() || runs_on) || (in_call && !SLUICE_GUARD(own_claim_waits))) {
       continue;
@@ -282,7 +282,7 @@ void InFlightTable::end(Task& task, Ending ending) {
   if (ending != Ending::lost && !task.over()) {
     crash_ledger_.given_back(task.slot);
   }
-  if (task.has_mark() && ending != Ending::done) {
+  if (has_mark(task) && ending != Ending::done) {
     release_mark({{{}, task.key->key, task.message.id, {}, task.key->fence}, task.part});
   }
   if (closed_) {

@@ -157,8 +157,6 @@ class Task {
   bool runs_on() const { return runs_on_ && with_worker_; }
   /// What may have ended a host before, and may end this one, is written when nothing else can be lost by it.
   bool settles_alone() const { return suspect && disposition.commits_statements(); }
-  /// It has a mark of its key, which is to be renewed, and released unless it becomes the record.
-  bool has_mark() const { return key != nullptr && !key->key.empty(); }
   /// Its place may be used again.
   bool over() const { return !open() && !with_worker_ && !asked && receipt_state_ != ReceiptState::extending; }
 
@@ -250,6 +248,8 @@ class Task {
   bool runs_on_ = false;
 };
 
+/// It has a mark of its key, which is to be renewed, and released unless it becomes the record.
+inline bool has_mark(const Task& task) { return task.key != nullptr && !task.key->key.empty(); }
 /// As far as the store has counted them; at least one.
 inline std::uint32_t attempts_made(const Task& task) { return task.message.attempt - (task.not_run ? 1 : 0); }
 

@@ -399,9 +399,14 @@ void Drain::ask_to_finish() {
 }
 
 bool Drain::nothing_left() const {
+  if (parts_.in_flight.open() > 0 || parts_.claimer.under_way() || !parts_.gate.idle()) {
+    return false;
+  }
   // A handler whose message was lost is at work on something all the same.
-  return parts_.in_flight.open() == 0 && !parts_.claimer.under_way() && parts_.gate.idle() &&
-         (given_up_ || !parts_.workforce.anybody_at_work());
+  const auto& seats = parts_.workforce.seats();
+  return given_up_ || std::none_of(seats.begin(), seats.end(), [](const Workforce::Seat& seat) {
+           return seat.batch != nullptr && seat.batch->counts().busy() > 0;
+         });
 }
 
 void Drain::look(StepEffects& effects) const {
