@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/guard.hpp"
 #include "host/queue/content_edit.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/stored_message.hpp"
@@ -82,7 +83,7 @@ class HalfReader {
   struct Look {
     Half half = Half::standard;
     std::size_t limit = 0;
-    const std::set<std::uint32_t>* only = nullptr;  ///< null: of all shards
+    const HeldShards* only = nullptr;  ///< null: of all shards
     std::optional<RecordPosition> after{};
     bool newest_first = false;
     bool consistent = false;
@@ -103,7 +104,7 @@ class HalfReader {
   Result<Records> in_order() {
     SLUICE_TRY(count, queue_.shards.get(deadline_));
     for (std::uint32_t shard = 0; shard < count->most_ever; ++shard) {
-      if (look_.only == nullptr || look_.only->contains(shard)) {
+      if (look_.only == nullptr || look_.only->fence_of(look_.half, shard)) {
         SLUICE_PASS_ON(open_shard(shard));
       }
     }
@@ -253,13 +254,12 @@ StoredMessage listed(const dynamo::Item& item, const ListRequest& request) {
 /// The operators' side of one queue. What it lists goes by the time of the keys, over all shards and priorities.
 class LeasedOperator final : public table::RecordOperator {
  public:
-  LeasedOperator(LeasedQueue& queue, Doorbell& doorbell, HeldShards* held)
+  LeasedOperator(LeasedQueue& queue, Doorbell& doorbell, const HeldShards* held)
       : RecordOperator(queue.parts, make_leased_layout(queue), doorbell), queue_(queue), held_(held) {}
 
   Result<ListPage> list(const ListRequest& request, Deadline deadline) override {
-    HalfReader::Look look{.half = request.half, .newest_first = request.newest_first, .consistent = request.consistent};
-    const auto held = held_ == nullptr ? std::set<std::uint32_t>() : held_->held(request.half);
-    look.only = held_ == nullptr ? nullptr : &held;
+    HalfReader::Look look{
+        .half = request.half, .only = held_, .newest_first = request.newest_first, .consistent = request.consistent};
     if (!request.content) {
       table::project(
           look, {attribute::kPartition, attribute::kSort, attribute::kOwnId, attribute::kPriority, attribute::kSentAt,
@@ -429,10 +429,11 @@ class LeasedOperator final : public table::RecordOperator {
     std::vector<Task*> staying;
     std::vector<OfShard> fenced;
     std::vector<Task*> moving;
-    const bool taking = held_ != nullptr && held_->taking();
+    const bool taking = held_ != nullptr && held_->taking && SLUICE_GUARD(leased_move_fence);
     for (Task* task : tasks) {
       task->nonce = parts_.nonces.anonymous();
-      const bool stays = task->removes() || task->change->action == ChangeAction::set_visibility;
+      const bool stays =
+          task->removes() ? held_sort(task->item).empty() : task->change->action == ChangeAction::set_visibility;
       if (!taking) {
         (stays ? staying : moving).push_back(task);
       } else if (auto fence = held_->fence_of(half_of(task->item), shard_of(task->item))) {
@@ -448,10 +449,10 @@ class LeasedOperator final : public table::RecordOperator {
   }
 
   table::RecordWrite in_place(const Task& task, WallTime now) const {
-    const Fenced fenced{Place::of(task.item), task.before};
+    const AsRead record{Place::of(task.item), task.before};
     return task.removes()
-               ? remove_message(place().table, fenced)
-               : update_message(place().table, fenced, task.nonce, now, attributes_of(task.wanted(now), false));
+               ? remove_message(place().table, record)
+               : update_message(place().table, record, task.nonce, now, attributes_of(task.wanted(now), false));
   }
 
   void write_in_place(const std::vector<Task*>& tasks, WallTime now, Deadline deadline) const {
@@ -471,7 +472,7 @@ class LeasedOperator final : public table::RecordOperator {
         gone.push_back(out_of(task->item));
       }
     }
-    drop_companions(parts_, place(), gone, deadline);
+    drop_aliases(parts_, place(), gone, deadline);
   }
 
   // In transactions that look at who owns the shards. Whoever was frozen before such a write, for however long, writes
@@ -563,18 +564,17 @@ class LeasedOperator final : public table::RecordOperator {
     return item;
   }
 
+  /// `moved`: empty where it goes.
   dynamo::TransactWriteRequest move_request(const dynamo::Item& read, const dynamo::Item& moved) const {
     dynamo::TransactWriteRequest request{.actions = {}, .token = table::transaction_token(place(), parts_.nonces)};
     request.actions.push_back(remove_record(place(), read));
-    request.actions.push_back(table::put_message(place().table, moved, kNames));
-    const std::string id = id_of(moved);
-    if (const Place to = Place::of(moved); made_place(place().queue, id) == to) {  // its id says where it lies
-      request.actions.push_back({.kind = dynamo::ItemWrite::Kind::remove,
-                                 .table = place().table,
-                                 .item = alias_place(place().queue, id).key()});
-    } else {
-      request.actions.push_back(put_alias_anyway(place(), id, to));
+    if (!moved.empty()) {
+      request.actions.push_back(table::put_message(place().table, moved, kNames));
     }
+    const std::string id = id_of(read);
+    const bool has_alias = !moved.empty() && made_place(place().queue, id) != Place::of(moved);
+    request.actions.push_back(has_alias ? put_alias_anyway(place(), id, Place::of(moved))
+                                        : remove_item(place(), alias_place(place().queue, id)));
     if (auto freed = held_sort(moved).empty() ? free_group(place(), read) : std::nullopt) {
       request.actions.push_back(std::move(*freed));
     }
@@ -593,14 +593,18 @@ class LeasedOperator final : public table::RecordOperator {
         task->end(ChangeStatus::failed, 0, shards.error());
         continue;
       }
-      const core::StateChange change = task->wanted(now);
-      const auto number = static_cast<std::int64_t>(requests.size());
-      const auto to = goal(*task, change, shards->count, now, number, deadline);
-      if (!to) {
-        task->end(ChangeStatus::failed, 0, to.error());
-        continue;
+      dynamo::Item there;
+      if (!task->removes()) {
+        const core::StateChange change = task->wanted(now);
+        const auto number = static_cast<std::int64_t>(requests.size());
+        const auto to = goal(*task, change, shards->count, now, number, deadline);
+        if (!to) {
+          task->end(ChangeStatus::failed, 0, to.error());
+          continue;
+        }
+        there = moved(*task, change, *to, now);
       }
-      requests.push_back(move_request(task->item, moved(*task, change, *to, now)));
+      requests.push_back(move_request(task->item, there));
       moving.push_back(task);
     }
     const auto results = parts_.client.transact_each(requests, deadline);
@@ -612,7 +616,7 @@ class LeasedOperator final : public table::RecordOperator {
   // Edits.
 
   // Where it lies afterwards: a group is in one shard, and a priority is a part of the key, but for what was moved to
-  // the front.
+  // the front. What frees a group is a transaction, which may be had by a move alone.
   Result<Place> place_for(const dynamo::Item& before, const Message& was, const Message& is, Deadline deadline) const {
     Place at = Place::of(before);
     if (was.priority != is.priority && is_sort_key(at.sort) && due_of(at.sort) >= kFrontEnd) {
@@ -622,6 +626,9 @@ class LeasedOperator final : public table::RecordOperator {
     if (was.group != is.group && !is.group.empty() && partition) {
       SLUICE_TRY(shards, queue_.shards.get(deadline));
       at.partition = partition_of(partition->queue, partition->half, queue_.shard_for(is.group, shards->count));
+    }
+    if (was.group != is.group && !held_sort(before).empty()) {
+      at.sort = sort_key_of(priority_of(at.sort), due_of(at.sort), queue_.random);
     }
     return at;
   }
@@ -652,15 +659,10 @@ class LeasedOperator final : public table::RecordOperator {
   }
 
   void put_edited(Task& task, const dynamo::Item& after, Deadline deadline) const override {
-    if (Place::of(task.item) != Place::of(after)) {
-      return note(task, parts_.client.transact(move_request(task.item, after), deadline));
+    if (Place::of(task.item) == Place::of(after)) {
+      return RecordOperator::put_edited(task, after, deadline);
     }
-    RecordOperator::put_edited(task, after, deadline);
-    const auto hold = held_sort(after).empty() ? free_group(place(), task.item) : std::nullopt;
-    if (!task.open && task.result->status == ChangeStatus::applied && hold) {
-      // Without it the group waits until an operator removes the message: it is not worth failing the edit.
-      static_cast<void>(parts_.client.write(*hold, deadline));
-    }
+    note(task, parts_.client.transact(move_request(task.item, after), deadline));
   }
 
   // Copies.
@@ -687,12 +689,12 @@ class LeasedOperator final : public table::RecordOperator {
   }
 
   LeasedQueue& queue_;
-  HeldShards* const held_;
+  const HeldShards* const held_;
 };
 
 }  // namespace
 
-std::unique_ptr<Operator> make_leased_operator(LeasedQueue& queue, Doorbell& doorbell, HeldShards* held) {
+std::unique_ptr<Operator> make_leased_operator(LeasedQueue& queue, Doorbell& doorbell, const HeldShards* held) {
   return std::make_unique<LeasedOperator>(queue, doorbell, held);
 }
 

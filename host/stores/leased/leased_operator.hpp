@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "host/queue/doorbell.hpp"
 #include "host/queue/operator.hpp"
@@ -12,18 +12,11 @@
 namespace sluice::queue::leased {
 
 /// The shards of whoever carries their messages elsewhere.
-class HeldShards {
- public:
-  HeldShards() = default;
-  HeldShards(const HeldShards&) = delete;
-  HeldShards& operator=(const HeldShards&) = delete;
-  virtual ~HeldShards() = default;
-
-  virtual std::set<std::uint32_t> held(Half half) const = 0;
-  /// Messages are being taken: what is changed now is to hold only as long as its shard is held.
-  virtual bool taking() const = 0;
+struct HeldShards {
   /// What holds as long as that shard is held; nothing: it is not.
-  virtual std::optional<OwnerFence> fence_of(Half half, std::uint32_t shard) const = 0;
+  std::function<std::optional<OwnerFence>(Half half, std::uint32_t shard)> fence_of;
+  /// Messages are being taken: what is changed now is to hold only as long as its shard is held.
+  bool taking = false;
 };
 
 /// A change of visibility is a write in place, 1 write unit for each KB, a removal the same; one that has a fence is a
@@ -32,6 +25,7 @@ class HeldShards {
 /// say where, 6 write units. So is an edit of a priority, or of a group whose messages lie in another shard.
 ///
 /// With `held`, it lists these shards only. The references outlive it.
-std::unique_ptr<Operator> make_leased_operator(LeasedQueue& queue, Doorbell& doorbell, HeldShards* held = nullptr);
+std::unique_ptr<Operator> make_leased_operator(LeasedQueue& queue, Doorbell& doorbell,
+                                               const HeldShards* held = nullptr);
 
 }  // namespace sluice::queue::leased

@@ -79,11 +79,13 @@ class AllLeasedQueues final : public LeasedQueues {
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
     LeasedQueue& queue = state(address.queue);
     OwnedTable& table = table_of(queue.place);
-    OwnedHalf& half = table.half({.half = address.half,
-                                  .strict_fence = location_of(options_, address.queue).strict_fence,
-                                  .warn = options_.warn},
-                                 queue);
-    return make_leased_source(table, half, queue, doorbell_);
+    const MutexLock lock(mutex_);
+    auto& half = halves_[address];
+    if (!half) {
+      const bool strict_fence = location_of(options_, address.queue).strict_fence;
+      half = std::make_unique<LeasedHalf>(table, queue, address.half, strict_fence, options_.warn);
+    }
+    return make_leased_source(*half, doorbell_);
   }
   Result<void> owner_ended(const std::string& queue, const std::string& incarnation, bool settled,
                            Deadline deadline) override {
@@ -120,7 +122,7 @@ class AllLeasedQueues final : public LeasedQueues {
   // unit where the address is another than before.
   Result<double> announce(const table::QueueTable& place, const wake::Announcement& announcement,
                           Deadline deadline) override {
-    leave_out(place, table_of(place).coordinator().host());
+    leave_out(place, table_of(place).coordinator.host());
     SLUICE_PASS_ON(listen_at(place, announcement.address, deadline));
     return 0.0;
   }
@@ -128,7 +130,7 @@ class AllLeasedQueues final : public LeasedQueues {
     return listen_at(place, {}, deadline);
   }
   Result<void> listen_at(const table::QueueTable& place, const std::string& address, Deadline deadline) {
-    if (table_of(place).coordinator().listen_at(address, deadline)) {
+    if (table_of(place).coordinator.listen_at(address, deadline)) {
       return {};
     }
     return Error(ErrorCode::unavailable, "no heartbeat can be written to table '" + place.table + "'" +
@@ -149,13 +151,16 @@ class AllLeasedQueues final : public LeasedQueues {
   }
 
   std::optional<OwnWord> own_word(const QueueAddress& address) {
-    OwnedTable* table = nullptr;
+    const LeasedHalf* half = nullptr;
     {
       const MutexLock lock(mutex_);
-      const auto found = tables_.find(location_of(options_, address.queue).table);
-      table = found == tables_.end() ? nullptr : found->second.get();
+      const auto found = halves_.find(address);
+      half = found == halves_.end() ? nullptr : found->second.get();
     }
-    return table == nullptr ? std::nullopt : table->word_of(address);
+    if (half == nullptr || !half->owned.has_sources()) {
+      return std::nullopt;
+    }
+    return OwnWord{.host = half->table.coordinator.host(), .figures = half->owned.figures(machine_.steady_now())};
   }
 
   owned::OwnershipCoordinator::Settings keeping(const std::string& table, std::string incarnation) const {
@@ -173,7 +178,8 @@ class AllLeasedQueues final : public LeasedQueues {
     if (!known) {
       const std::string incarnation =
           options_.incarnation.empty() ? make_incarnation(options_.host, random_) : options_.incarnation;
-      known = std::make_unique<OwnedTable>(keeping(place.table, incarnation), parts_, machine_);
+      known = std::make_unique<OwnedTable>(keeping(place.table, incarnation), parts_, machine_,
+                                           [this](const std::string& queue) -> LeasedQueue& { return state(queue); });
     }
     return *known;
   }
@@ -183,8 +189,10 @@ class AllLeasedQueues final : public LeasedQueues {
   const Clock& machine_;
 
   Mutex mutex_;
-  // Guarded by mutex_. States are never removed, so that references to them live as long as the queues.
+  // Guarded by mutex_. None is ever removed, so that references to them live as long as the queues. The threads of
+  // tables end before there are no halves any more.
   std::map<std::string, std::unique_ptr<LeasedQueue>> states_ SLUICE_GUARDED_BY(mutex_);
+  std::map<QueueAddress, std::unique_ptr<LeasedHalf>> halves_ SLUICE_GUARDED_BY(mutex_);
   std::map<std::string, std::unique_ptr<OwnedTable>> tables_ SLUICE_GUARDED_BY(mutex_);
 };
 

@@ -26,8 +26,6 @@ using dynamo::whole_number;
 using owned::append_digits;
 using table::VersionMark;
 
-constexpr std::size_t kMostGroupInAKey = 512;
-
 std::string joined(std::string_view queue, std::string_view mark, std::string_view rest) {
   std::string whole(queue);
   whole += mark;
@@ -184,10 +182,10 @@ void put_standing(Item& item, const StoredMessage& record, const Place& place) {
                      .checkpoint = record.message.checkpoint});
 }
 
-RecordWrite about(RecordWrite::Kind kind, std::string_view table, const Fenced& fenced) {
+RecordWrite about(RecordWrite::Kind kind, std::string_view table, const AsRead& record) {
   RecordWrite write{.kind = kind,
                     .table = table,
-                    .expected = {.id = fenced.place.partition, .version = fenced.version, .sort = fenced.place.sort}};
+                    .expected = {.id = record.place.partition, .version = record.version, .sort = record.place.sort}};
   write.names = &kNames;
   return write;
 }
@@ -252,10 +250,8 @@ std::string hold_partition_of(std::string_view queue, std::uint32_t shard) {
   return joined(queue, "%", std::to_string(shard));
 }
 
-Place hold_place(std::string_view queue, std::uint32_t shard, std::string_view group) {
-  return {hold_partition_of(queue, shard), group.size() <= kMostGroupInAKey
-                                               ? joined("g", group, "")
-                                               : joined("h", dynamo::to_hex(dynamo::sha256(group)), "")};
+Place hold_place(std::string_view queue, std::uint32_t shard, std::string_view id) {
+  return {hold_partition_of(queue, shard), dynamo::to_hex(dynamo::sha256(id))};
 }
 
 std::string made_id(std::string_view sort, std::uint32_t shard) {
@@ -480,18 +476,18 @@ Item moved_item(Item item, const Place& to, std::optional<WallTime> sent_at) {
 
 // Writes.
 
-RecordWrite remove_message(std::string_view table, const Fenced& fenced) {
-  RecordWrite write = about(RecordWrite::Kind::remove, table, fenced);
+RecordWrite remove_message(std::string_view table, const AsRead& record) {
+  RecordWrite write = about(RecordWrite::Kind::remove, table, record);
   write.returning = true;
   return write;
 }
 
-RecordWrite update_message(std::string_view table, const Fenced& fenced, std::string_view nonce, WallTime now,
+RecordWrite update_message(std::string_view table, const AsRead& record, std::string_view nonce, WallTime now,
                            RecordChange change) {
-  RecordWrite write = about(RecordWrite::Kind::update, table, fenced);
+  RecordWrite write = about(RecordWrite::Kind::update, table, record);
   auto& set = write.change.set;
   set.reserve(change.set.size() + 3);
-  set.emplace_back(attribute::kVersion, AttributeValue::number(next_version(fenced.version)));
+  set.emplace_back(attribute::kVersion, AttributeValue::number(next_version(record.version)));
   set.emplace_back(attribute::kNonce, std::string(nonce));
   set.emplace_back(attribute::kUpdated, stored_time(now));
   std::move(change.set.begin(), change.set.end(), std::back_inserter(set));
@@ -530,6 +526,10 @@ dynamo::TransactAction put_alias(const table::QueueTable& table, const std::stri
   return action;
 }
 
+dynamo::TransactAction remove_item(const table::QueueTable& table, const Place& place) {
+  return {.kind = dynamo::TransactAction::Kind::remove, .table = table.table, .item = place.key()};
+}
+
 dynamo::TransactAction remove_record(const table::QueueTable& table, const dynamo::Item& read) {
   return table::request_of(remove_message(table.table, {Place::of(read), version_of(read)}));
 }
@@ -538,13 +538,7 @@ std::optional<dynamo::TransactAction> free_group(const table::QueueTable& table,
   if (held_sort(read).empty()) {
     return std::nullopt;
   }
-  const Place hold = hold_place(table.queue, shard_of(read), dynamo::text_of(read, attribute::kGroup));
-  return dynamo::TransactAction{.kind = dynamo::TransactAction::Kind::remove,
-                                .table = table.table,
-                                .item = hold.key(),
-                                .condition = "attribute_not_exists(#i) OR #i = :i",
-                                .names = {{"#i", std::string(attribute::kOwnId)}},
-                                .values = {{":i", id_of(read)}}};
+  return remove_item(table, hold_place(table.queue, shard_of(read), id_of(read)));
 }
 
 RecordChange attributes_of(const core::StateChange& change, bool marked) {

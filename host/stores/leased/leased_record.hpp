@@ -56,11 +56,11 @@ std::string ownership_sort(std::uint32_t shard);
 /// Nothing for one that is none.
 std::optional<std::uint32_t> shard_of_ownership(std::string_view sort);
 
-/// The partition of what holds the groups of a shard back: an item for each, its sort key the group, `i` the id of the
-/// dead letter that holds it.
+/// The partition of what holds the groups of a shard back: an item for each dead letter that its group waits for, `i`
+/// its id and `g` the group.
 std::string hold_partition_of(std::string_view queue, std::uint32_t shard);
-/// Where what holds a group back lies: groups may be longer than a sort key.
-Place hold_place(std::string_view queue, std::uint32_t shard, std::string_view group);
+/// Where the item of that dead letter lies: ids may be longer than a sort key.
+Place hold_place(std::string_view queue, std::uint32_t shard, std::string_view id);
 
 /// The id of a message whose sender named none: its sort key and its shard.
 std::string made_id(std::string_view sort, std::uint32_t shard);
@@ -138,18 +138,15 @@ using table::RecordChange;
 using table::RecordWrite;
 
 /// A record that is to be as it was, for a write to take effect.
-struct Fenced {
-  Fenced(Place at, table::VersionMark as) : place(std::move(at)), version(std::move(as)) {}
-  Fenced(Place at, std::int64_t as) : Fenced(std::move(at), version_mark(as)) {}
-
+struct AsRead {
   Place place;
   table::VersionMark version;
 };
 
 /// Takes the message away; returns the old item, which is how one that was gone is told.
-RecordWrite remove_message(std::string_view table, const Fenced& fenced);
+RecordWrite remove_message(std::string_view table, const AsRead& record);
 /// Raises the version, leaves nonce and time, and applies `change`.
-RecordWrite update_message(std::string_view table, const Fenced& fenced, std::string_view nonce, WallTime now,
+RecordWrite update_message(std::string_view table, const AsRead& record, std::string_view nonce, WallTime now,
                            RecordChange change);
 
 /// The sort key of a half's mark that a job wants its groups in order, beside its ownership items.
@@ -172,9 +169,11 @@ dynamo::TransactAction put_alias(const table::QueueTable& table, const std::stri
                                  const std::optional<Place>& before);
 /// The same whatever it is: for whoever has the message itself in the same transaction.
 dynamo::TransactAction put_alias_anyway(const table::QueueTable& table, const std::string& id, const Place& target);
+/// Removes an item that is no message, whatever it says.
+dynamo::TransactAction remove_item(const table::QueueTable& table, const Place& place);
 /// Removes a record that is still as it was read.
 dynamo::TransactAction remove_record(const table::QueueTable& table, const dynamo::Item& read);
-/// Lets the group of a dead letter go on that it holds back; nothing for one that holds none.
+/// A dead letter holds its group back no more; nothing for one that holds none.
 std::optional<dynamo::TransactAction> free_group(const table::QueueTable& table, const dynamo::Item& read);
 
 /// A change of a message's state as this layout's attributes, where the message lies. Its half and its place in time

@@ -48,13 +48,12 @@ inline constexpr std::string_view kTarget = "t";      ///< S
 inline constexpr std::string_view kTargetSort = "k";  ///< S
 
 // Of an ownership item, and of the item with the number of shards.
-inline constexpr std::string_view kOwner = "o";        ///< S: a host's incarnation; "": nobody's
-inline constexpr std::string_view kEpoch = "e";        ///< N
-inline constexpr std::string_view kClean = "c";        ///< BOOL
-inline constexpr std::string_view kShards = "n";       ///< N
-inline constexpr std::string_view kMostEver = "h";     ///< N: the highest number of shards that there ever was
-inline constexpr std::string_view kItemVersion = "v";  ///< N
-inline constexpr std::string_view kDrained = "d";      ///< BOOL: of a shard beyond the number, which is empty
+inline constexpr std::string_view kOwner = "o";     ///< S: a host's incarnation; "": nobody's
+inline constexpr std::string_view kEpoch = "e";     ///< N
+inline constexpr std::string_view kClean = "c";     ///< BOOL
+inline constexpr std::string_view kShards = "n";    ///< N
+inline constexpr std::string_view kMostEver = "h";  ///< N: the highest number of shards that there ever was
+inline constexpr std::string_view kDrained = "d";   ///< BOOL: of a shard beyond the number, which is empty
 
 // Of a heartbeat, and of an ownership item that changed hands while something of it was in doubt.
 inline constexpr std::string_view kInFlightBound = "m";  ///< N: see InFlightBound

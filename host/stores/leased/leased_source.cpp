@@ -1,7 +1,7 @@
 #include "host/stores/leased/leased_source.hpp"
 
 #include <algorithm>
-#include <deque>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <span>
@@ -21,8 +21,9 @@ namespace sluice::queue::leased {
 namespace {
 
 // So many records are looked at where turns go by group, which may hide behind one another.
-constexpr std::int64_t kLookInTurns = 1'000;
-constexpr std::int64_t kLeastLook = 25;
+constexpr std::size_t kLookInTurns = 1'000;
+constexpr std::size_t kLeastLook = 25;
+constexpr std::size_t kMostLook = 500;
 constexpr int kMostPages = 10;
 constexpr int kMaxRounds = 4;
 constexpr std::size_t kMostInTransaction = 99;  // beside the check of the owner
@@ -33,7 +34,12 @@ constexpr owned::Backlog::Bounds kNoBounds{std::numeric_limits<std::size_t>::max
 /// Claims for those who own no shard. Thread-safe.
 class DirectClaimer {
  public:
-  DirectClaimer(LeasedQueue& queue, Half half) : queue_(queue), parts_(queue.parts), place_(queue.place), half_(half) {}
+  explicit DirectClaimer(LeasedHalf& half)
+      : messages_(half.messages),
+        queue_(half.queue),
+        parts_(queue_.parts),
+        place_(queue_.place),
+        half_(half.owned.address().half) {}
 
   Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) {
     SLUICE_PASS_ON(parts_.clock.be_sure(place_, request.visibility / 2, deadline));
@@ -59,12 +65,13 @@ class DirectClaimer {
   }
 
  private:
-  using Records = std::vector<owned::Found>;
   /// A shard that nobody owns, as far as it has been read.
   struct Shard {
     std::uint32_t number = 0;
     std::int64_t epoch = 0;  ///< of its ownership item; 0: nothing is written down
-    Records records{};
+    std::vector<owned::Found> records{};
+    std::string from = first_sort_key(Priority::critical, {});  ///< where reading goes on
+    std::size_t due = 0;                                        ///< records of the priority that is being read
   };
 
   struct Unowned {
@@ -80,46 +87,50 @@ class DirectClaimer {
     std::optional<Error> error;
   };
 
-  // From the head, strongly consistent, so that the first of a group is the first. Of each priority no more than may be
-  // wanted: what follows within it cannot come before.
-  dynamo::Result<Records> read(std::uint32_t shard, const ClaimRequest& request, bool in_turns,
-                               Deadline deadline) const {
-    const WallTime now = parts_.clock.wall_now();
-    const auto enough =
-        in_turns ? kLookInTurns
-                 : std::max(kLeastLook, static_cast<std::int64_t>(std::min<std::size_t>(request.max, 500)) * 2);
-    auto query = range_query(place_.table, partition_of(place_.queue, half_, shard),
-                             first_sort_key(Priority::critical, {}), last_sort_key(Priority::low, kEndOfTime), true);
-    query.limit = enough;
-    Records found;
-    std::int64_t due = 0;  // of the priority that is being read
-    for (int pages = 0; pages < kMostPages; ++pages) {
-      SLUICE_TRY(page, parts_.client.query(query, deadline));
-      std::string last;
-      for (dynamo::Item& item : page->items) {
-        const owned::Found& one = found.emplace_back(found_of(std::move(item)));
-        if (!last.empty() && last.front() != one.sort.front()) {
-          due = 0;
+  // From the heads, strongly consistent, so that the first of a group is the first.
+  Result<void> read(std::vector<Shard>& shards, std::size_t enough, Deadline deadline) const {
+    std::vector<Shard*> open;
+    std::transform(shards.begin(), shards.end(), std::back_inserter(open), [](Shard& shard) { return &shard; });
+    for (int pages = 0; pages < kMostPages && !open.empty(); ++pages) {
+      std::vector<owned::MessageRecords::Query> queries;
+      for (const Shard* shard : open) {
+        queries.push_back({shard->number,
+                           {.from = shard->from,
+                            .to = last_sort_key(Priority::low, kEndOfTime),
+                            .consistent = true,
+                            .limit = enough}});
+      }
+      auto answers = messages_.read(queries, deadline);
+      std::vector<Shard*> left;
+      for (std::size_t i = 0; i < open.size(); ++i) {
+        SLUICE_PASS_ON(answers[i]);
+        if (take_up(*open[i], *std::move(answers[i]), enough)) {
+          left.push_back(open[i]);
         }
-        last = one.sort;
-        due += one.is_due(now) ? 1 : 0;
       }
-      if (page->last_evaluated_key.empty()) {
-        break;
-      }
-      query.exclusive_start_key = std::move(page->last_evaluated_key);
-      if (last.empty() || (due < enough && due_of(last) <= now)) {
-        continue;
-      }
-      if (last.front() == last_sort_key(Priority::low, now).front()) {
-        break;
-      }
-      // On to the next priority.
-      query.exclusive_start_key.clear();
-      query.values.insert_or_assign(":from", std::string(1, static_cast<char>(last.front() + 1)));
-      due = 0;
+      open = std::move(left);
     }
-    return found;
+    return {};
+  }
+
+  // Of each priority no more than may be wanted: what follows within it cannot come before. True: there is more.
+  bool take_up(Shard& shard, owned::MessageRecords::Page page, std::size_t enough) const {
+    const WallTime now = parts_.clock.wall_now();
+    for (owned::Found& one : page.found) {
+      const bool of_next = !shard.records.empty() && shard.records.back().sort.front() != one.sort.front();
+      shard.due = (of_next ? 0 : shard.due) + (one.is_due(now) ? 1 : 0);
+      shard.records.push_back(std::move(one));
+    }
+    const std::string& last = page.stopped_at;
+    if (last.empty()) {
+      return false;
+    }
+    if (shard.due < enough && due_of(last) <= now) {
+      shard.from = last + '0';
+      return true;
+    }
+    shard.from = std::string(1, static_cast<char>(last.front() + 1));  // the next priority
+    return last.front() != last_sort_key(Priority::low, now).front();
   }
 
   // What lies in shards that nobody owns.
@@ -134,19 +145,19 @@ class DirectClaimer {
     if (page.ordered && unowned.rules.order == Order::none) {
       unowned.rules.order = Order::group;
     }
-    const bool in_turns = unowned.rules.fair || unowned.rules.order != Order::none;
     for (std::uint32_t number = 0; number < shards; ++number) {
-      const Ownership owned = page.of(number);
-      if (!owned.owner.empty()) {
-        continue;
+      if (const Ownership owned = page.of(number); owned.owner.empty()) {
+        unowned.shards.push_back({.number = number, .epoch = owned.epoch});
       }
-      Shard& shard = unowned.shards.emplace_back(Shard{.number = number, .epoch = owned.epoch});
-      SLUICE_TRY(records, table::checked(place_, read(number, request, in_turns, deadline)));
-      shard.records = std::move(*records);
-      if (half_ == Half::standard && (page.ordered || unowned.rules.order == Order::group)) {
-        SLUICE_TRY(groups, table::checked(place_, read_held_groups(parts_.client, place_, number, deadline)));
-        unowned.held.merge(*groups);
-      }
+    }
+    const bool in_turns = unowned.rules.fair || unowned.rules.order != Order::none;
+    SLUICE_PASS_ON(read(unowned.shards,
+                        in_turns ? kLookInTurns : std::max(kLeastLook, std::min(request.max, kMostLook) * 2),
+                        deadline));
+    const bool may_hold = half_ == Half::standard && (page.ordered || unowned.rules.order == Order::group);
+    for (std::size_t i = 0; may_hold && i < unowned.shards.size(); ++i) {
+      SLUICE_TRY(groups, messages_.read_holds(unowned.shards[i].number, deadline));
+      unowned.held.merge(*groups);
     }
     return unowned;
   }
@@ -191,14 +202,13 @@ class DirectClaimer {
         backlog.take({.max = request.max, .bytes = request.bytes, .suspects = request.suspects}, last_served_);
     for (const owned::Entry* one : claim.entries) {
       last_served_ += Duration(1);
-      if (!one->state.group.empty() && turns_.served.insert_or_assign(one->state.group, last_served_).second) {
-        served_order_.push_back(one->state.group);
+      if (!one->state.group.empty()) {
+        turns_.served.insert_or_assign(one->state.group, last_served_);
       }
     }
     turns_.priorities.clear();
-    while (served_order_.size() > kGroupsRemembered) {
-      turns_.served.erase(served_order_.front());
-      served_order_.pop_front();
+    if (turns_.served.size() > kGroupsRemembered) {
+      turns_.served.clear();
     }
     return claim.entries;
   }
@@ -247,7 +257,7 @@ class DirectClaimer {
       for (std::size_t i = 0; i < count; ++i) {
         const owned::Entry& one = *wanted[i];
         claim.actions.push_back(table::request_of(
-            update_message(place_.table, {{partition_of(place_.queue, half_, one.part), one.sort}, one.state.version},
+            update_message(place_.table, AsRead{Place::of(item_of(one)), version_of(item_of(one))},
                            parts_.nonces.next(), now.wall, attributes_of(core::claim(one.state, terms), false))));
       }
       const auto answer = parts_.client.transact(claim, deadline);
@@ -288,13 +298,9 @@ class DirectClaimer {
     Delivery delivery;
     delivery.suspect = one.state.is_suspect();
     delivery.message = decode_record(item_of(one), half_).message;
-    owned::Out out{.spot = one.spot(),
-                   .id = delivery.message.id,
-                   .holds_group = one.holds_group,
-                   .state = one.state,
-                   .counted = true};
+    owned::Out out = out_of(item_of(one));
     core::apply(core::claim(one.state, {now.wall, until, request.counts}), out.state);
-    out.state.checkpoint.clear();  // it is on the delivery, and nothing asks for it here
+    out.counted = true;
     delivery.message.attempt = out.state.receives;
     delivery.receipt = {out.id, out.state.version, owned::locator_of(0, one.sort)};
     delivery.leased_until = table::until(now.steady, request.visibility);
@@ -304,6 +310,7 @@ class DirectClaimer {
   }
 
   // Fixed after construction.
+  TableMessages& messages_;
   LeasedQueue& queue_;
   const table::StoreParts& parts_;
   const table::QueueTable& place_;
@@ -312,26 +319,31 @@ class DirectClaimer {
   Mutex mutex_;
   // Guarded by mutex_.
   owned::Backlog::Turns turns_ SLUICE_GUARDED_BY(mutex_);
-  std::deque<std::string> served_order_ SLUICE_GUARDED_BY(mutex_);
   WallTime last_served_ SLUICE_GUARDED_BY(mutex_){};
 };
 
 class LeasedSource final : public Source {
  public:
-  LeasedSource(OwnedTable& table, OwnedHalf& half, LeasedQueue& queue, Doorbell& doorbell)
-      : table_(table), half_(half), queue_(queue), direct_(queue, half.address().half), doorbell_(doorbell) {}
+  LeasedSource(LeasedHalf& half, Doorbell& doorbell) : half_(half), direct_(half), doorbell_(doorbell) {}
   ~LeasedSource() override { LeasedSource::stop(); }
 
   const SourceTraits& traits() const override { return kLeasedTraits; }
 
   void start(SourceEvents events) override {
-    auto subscription = doorbell_.subscribe(half_.address(), [this, ready = events.on_ready] {
-      half_.rung();
+    auto subscription = doorbell_.subscribe(half_.owned.address(), [this, ready = events.on_ready] {
+      half_.owned.rung();
       if (ready) {
         ready();
       }
     });
-    const auto started = events.by_call ? std::nullopt : std::optional(table_.start(half_, std::move(events)));
+    std::optional<std::uint32_t> started;
+    if (!events.by_call) {
+      ++half_.coming;
+      const MutexLock alone(half_.door);
+      --half_.coming;
+      started = half_.owned.enter(std::move(events));
+      coordinator_.join(half_.owned);
+    }
     const MutexLock lock(mutex_);
     SLUICE_ASSERT(!number_);
     number_ = started;
@@ -349,7 +361,14 @@ class LeasedSource final : public Source {
       }
       number = *number_;
     }
-    table_.stop(half_, number);
+    const MutexLock alone(half_.door);
+    // What is still out keeps its shard until it is settled, or until this host's lease has ended.
+    const auto in_vain = [this] {
+      return half_.coming > 0 || half_.owned.figures(half_.table.machine.steady_now()).in_flight > 0;
+    };
+    if (half_.owned.exit(number) && half_.coming == 0 && coordinator_.leave(half_.owned, in_vain)) {
+      coordinator_.forget(half_.owned);
+    }
   }
 
   Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) override {
@@ -361,22 +380,22 @@ class LeasedSource final : public Source {
       }
       number = number_;
     }
-    return number ? table_.claim(half_, *number, request, deadline) : direct_.claim(request, deadline);
+    return number ? claim_owned(*number, request, deadline) : direct_.claim(request, deadline);
   }
 
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override {
-    table_.coordinator().tend(deadline);
-    auto results = number() ? half_.settle(completions, deadline) : writer().settle(completions, {}, deadline);
-    doorbell_.ring_settled(half_.address(), completions, results);
-    table_.coordinator().tend(deadline);  // a shard may be handed over now
+    coordinator_.tend(deadline);
+    auto results = number() ? half_.owned.settle(completions, deadline) : writer().settle(completions, {}, deadline);
+    doorbell_.ring_settled(half_.owned.address(), completions, results);
+    coordinator_.tend(deadline);  // a shard may be handed over now
     return results;
   }
 
   // What was claimed directly is its own by its record.
-  bool holds(std::uint32_t /*part*/) override { return !number() || half_.holds(); }
+  bool holds(std::uint32_t /*part*/) override { return !number() || half_.owned.holds(); }
 
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override {
-    return number() ? half_.extend(receipts) : writer().extend(receipts, visibility, deadline);
+    return number() ? half_.owned.extend(receipts) : writer().extend(receipts, visibility, deadline);
   }
 
  private:
@@ -384,12 +403,27 @@ class LeasedSource final : public Source {
     const MutexLock lock(mutex_);
     return number_;
   }
-  LeasedWriter writer() { return LeasedWriter(queue_, half_.address().half); }
+  LeasedWriter writer() { return LeasedWriter(half_.queue, half_.owned.address().half); }
+
+  Result<Claimed> claim_owned(std::uint32_t number, const ClaimRequest& request, Deadline deadline) {
+    coordinator_.tend(deadline);
+    const auto announce = [&](InFlightBound bound) { return coordinator_.announce(bound, deadline); };
+    auto claimed = half_.owned.claim(number, request, announce, deadline);
+    if (claimed && claimed->deliveries.empty() && !half_.owned.works()) {
+      if (const auto trouble = half_.table.records.trouble()) {
+        return table::store_error(half_.queue.place, *trouble);
+      }
+    }
+    if (const auto due = coordinator_.due_at(); claimed && due && claimed->deliveries.size() < request.max) {
+      const Duration wait = std::max(Duration::zero(), Duration(*due - half_.table.machine.steady_now()));
+      claimed->next_due = std::min(claimed->next_due.value_or(wait), wait);
+    }
+    return claimed;
+  }
 
   // Fixed after construction.
-  OwnedTable& table_;
-  OwnedHalf& half_;
-  LeasedQueue& queue_;
+  LeasedHalf& half_;
+  owned::OwnershipCoordinator& coordinator_ = half_.table.coordinator;
   DirectClaimer direct_;
   Doorbell& doorbell_;
 
@@ -401,85 +435,8 @@ class LeasedSource final : public Source {
 
 }  // namespace
 
-OwnedTable::OwnedTable(const owned::OwnershipCoordinator::Settings& settings, const table::StoreParts& parts,
-                       const Clock& machine)
-    : machine_(machine),
-      records_(
-          settings.table, parts, machine, [this](const std::string& queue) -> LeasedQueue& { return queue_of(queue); },
-          settings.warn),
-      coordinator_(settings, records_, machine) {}
-
-OwnedHalf& OwnedTable::half(const HalfSettings& settings, LeasedQueue& queue) {
-  const MutexLock lock(mutex_);
-  auto& half = halves_[{queue.place.queue, settings.half}];
-  if (!half) {
-    half = std::make_unique<OfQueue>(settings, queue, coordinator_.lease());
-  }
-  return half->half;
-}
-
-LeasedQueue& OwnedTable::queue_of(const std::string& queue) {
-  const MutexLock lock(mutex_);
-  return halves_.lower_bound({queue, Half::standard})->second->messages.queue();
-}
-
-OwnedTable::OfQueue& OwnedTable::of_queue(const OwnedHalf& half) {
-  const MutexLock lock(mutex_);
-  return *halves_.at(half.address());
-}
-
-std::uint32_t OwnedTable::start(OwnedHalf& half, SourceEvents events) {
-  OfQueue& own = of_queue(half);
-  ++own.coming;
-  const MutexLock alone(own.door);
-  --own.coming;
-  const std::uint32_t source = half.enter(std::move(events));
-  coordinator_.join(half);
-  return source;
-}
-
-void OwnedTable::stop(OwnedHalf& half, std::uint32_t source) {
-  OfQueue& own = of_queue(half);
-  const MutexLock alone(own.door);
-  // What is still out keeps its shard until it is settled, or until this host's lease has ended.
-  const auto in_vain = [&] { return own.coming > 0 || half.figures(machine_.steady_now()).in_flight > 0; };
-  if (half.exit(source) && own.coming == 0 && coordinator_.leave(half, in_vain)) {
-    coordinator_.forget(half);
-  }
-}
-
-Result<Claimed> OwnedTable::claim(OwnedHalf& half, std::uint32_t source, const ClaimRequest& request,
-                                  Deadline deadline) {
-  coordinator_.tend(deadline);
-  auto claimed = half.claim(
-      source, request, [&](InFlightBound bound) { return coordinator_.announce(bound, deadline); }, deadline);
-  if (claimed && claimed->deliveries.empty() && !half.works()) {
-    if (const auto trouble = records_.trouble()) {
-      return table::store_error(queue_of(half.address().queue).place, *trouble);
-    }
-  }
-  if (const auto due = coordinator_.due_at(); claimed && due && claimed->deliveries.size() < request.max) {
-    const Duration wait = std::max(Duration::zero(), Duration(*due - machine_.steady_now()));
-    claimed->next_due = std::min(claimed->next_due.value_or(wait), wait);
-  }
-  return claimed;
-}
-
-std::optional<OwnWord> OwnedTable::word_of(const QueueAddress& address) {
-  const OwnedHalf* half = nullptr;
-  {
-    const MutexLock lock(mutex_);
-    const auto found = halves_.find(address);
-    half = found == halves_.end() ? nullptr : &found->second->half;
-  }
-  if (half == nullptr || !half->has_sources()) {
-    return std::nullopt;
-  }
-  return OwnWord{.host = coordinator_.host(), .figures = half->figures(machine_.steady_now())};
-}
-
-std::unique_ptr<Source> make_leased_source(OwnedTable& table, OwnedHalf& half, LeasedQueue& queue, Doorbell& doorbell) {
-  return std::make_unique<LeasedSource>(table, half, queue, doorbell);
+std::unique_ptr<Source> make_leased_source(LeasedHalf& half, Doorbell& doorbell) {
+  return std::make_unique<LeasedSource>(half, doorbell);
 }
 
 }  // namespace sluice::queue::leased

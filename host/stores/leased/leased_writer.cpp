@@ -21,33 +21,12 @@ TransactAction put(const std::string& table, dynamo::Item item) {
   return {.kind = TransactAction::Kind::put, .table = table, .item = std::move(item)};
 }
 
-// Of an alias, what it leads to takes the place of a version; of what holds a group back, the message that does.
+// Of an alias, what it leads to takes the place of a version.
 constexpr table::LayoutNames kAliasNames{
     .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kTargetSort};
-constexpr table::LayoutNames kHoldNames{
-    .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kOwnId};
 
-RecordWrite removal_of(const table::QueueTable& table, const Place& place, const table::LayoutNames& names,
-                       const std::string& version) {
-  return {.kind = RecordWrite::Kind::remove,
-          .table = table.table,
-          .expected = {.id = place.partition, .version = {AttributeValue(version)}, .sort = place.sort},
-          .names = &names};
-}
-
-// What goes with a message: its alias where its id does not say where it lies, if it still leads there, and what holds
-// its group back, if it is why.
-std::vector<RecordWrite> companions_of(const table::QueueTable& table, const owned::Out& out) {
-  std::vector<RecordWrite> removals;
-  const auto& [shard, sort] = out.spot;
-  if (out.id != made_id(sort, shard)) {
-    removals.push_back(removal_of(table, alias_place(table.queue, out.id), kAliasNames, sort));
-  }
-  if (out.holds_group && !out.state.group.empty()) {
-    removals.push_back(removal_of(table, hold_place(table.queue, shard, out.state.group), kHoldNames, out.id));
-  }
-  return removals;
-}
+// Its id does not say where it lies.
+bool has_alias(const owned::Out& out) { return out.id != made_id(out.spot.second, out.spot.first); }
 
 // What an end comes to. The receive count is named where the record has another one.
 core::StateChange end_of(const Completion& completion, const owned::Out& out, WallTime now) {
@@ -77,12 +56,18 @@ owned::Out out_of(const dynamo::Item& item) {
   return out;
 }
 
-void drop_companions(const table::StoreParts& parts, const table::QueueTable& place, std::span<const owned::Out> gone,
-                     Deadline deadline) {
+void drop_aliases(const table::StoreParts& parts, const table::QueueTable& place, std::span<const owned::Out> gone,
+                  Deadline deadline) {
   std::vector<RecordWrite> removals;
-  for (const owned::Out& out : gone) {
-    auto companions = companions_of(place, out);
-    std::move(companions.begin(), companions.end(), std::back_inserter(removals));
+  for (const auto& out : gone) {
+    if (has_alias(out)) {
+      const Place alias = alias_place(place.queue, out.id);
+      removals.push_back(
+          {.kind = RecordWrite::Kind::remove,
+           .table = place.table,
+           .expected = {.id = alias.partition, .version = {AttributeValue(out.spot.second)}, .sort = alias.sort},
+           .names = &kAliasNames});
+    }
   }
   if (!removals.empty()) {
     parts.runner.run(std::move(removals), table::Repetition::until_known, deadline);
@@ -182,13 +167,14 @@ table::DeliveryWrite LeasedWriter::end(const Completion& completion, std::size_t
   }
   write.has_failure = change.failure.has_value();
   if (removes || moves(completion)) {
-    write.record = remove_message(place_.table, {place_of(out), version});
+    write.record = remove_message(place_.table, {place_of(out), version_mark(version)});
   } else {
     write.nonce = write.keeps ? parts_.nonces.padded(kLifeBytes) : parts_.nonces.next();
-    write.record = update_message(place_.table, {place_of(out), version}, write.nonce, now,
+    write.record = update_message(place_.table, {place_of(out), version_mark(version)}, write.nonce, now,
                                   attributes_of(change, out.state.marks != 0));
   }
-  if (!completion.effects && !moves(completion)) {
+  const bool frees_group = removes && out.holds_group;
+  if (!completion.effects && !moves(completion) && !frees_group) {
     return write;
   }
   write.in_transaction = &completion;
@@ -196,9 +182,12 @@ table::DeliveryWrite LeasedWriter::end(const Completion& completion, std::size_t
     const auto fence = OwnerFence::of({place_.queue, half_}, out.spot.first, out.epoch);
     write.beside.push_back(owner_check(place_.table, fence));
   }
-  for (RecordWrite& companion : removes ? companions_of(place_, out) : std::vector<RecordWrite>()) {
-    companion.whatever_it_is = true;  // whoever has the message has what goes with it
-    write.beside.push_back(table::request_of(companion));
+  // Whoever has the message has what goes with it.
+  if (removes && has_alias(out)) {
+    write.beside.push_back(remove_item(place_, alias_place(place_.queue, out.id)));
+  }
+  if (frees_group) {
+    write.beside.push_back(remove_item(place_, hold_place(place_.queue, out.spot.first, out.id)));
   }
   if (moves(completion)) {
     add_move(write, lease, change, now);
@@ -220,7 +209,7 @@ void LeasedWriter::add_move(table::DeliveryWrite& write, const Lease& lease, con
   const std::string& group = lease.out->state.group;
   if (change.holds_group && !group.empty()) {
     item.insert_or_assign(std::string(attribute::kHold), from);
-    dynamo::Item hold = hold_place(place_.queue, shard, group).key();
+    dynamo::Item hold = hold_place(place_.queue, shard, lease.out->id).key();
     hold.emplace(attribute::kOwnId, lease.out->id);
     hold.emplace(attribute::kGroup, group);
     write.beside.push_back(put(place_.table, std::move(hold)));
@@ -257,7 +246,7 @@ std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> compl
       gone.push_back(*std::move(leases_[i].out));
     }
   }
-  drop_companions(parts_, place_, gone, deadline);
+  drop_aliases(parts_, place_, gone, deadline);
   return results;
 }
 
@@ -268,8 +257,8 @@ table::DeliveryWrite LeasedWriter::update(std::size_t index, std::int64_t versio
   write.nonce = parts_.nonces.next();
   write.decided = lease.decided;
   if (!write.decided) {
-    write.record =
-        update_message(place_.table, {place_of(*lease.out), version}, write.nonce, now, attributes_of(change, false));
+    write.record = update_message(place_.table, {place_of(*lease.out), version_mark(version)}, write.nonce, now,
+                                  attributes_of(change, false));
   }
   return write;
 }

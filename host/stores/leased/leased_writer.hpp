@@ -19,14 +19,15 @@ namespace sluice::queue::leased {
 /// A message as its record says, for whoever has to know where it lies: out, and counted if its claim was written.
 owned::Out out_of(const dynamo::Item& item);
 
-/// Takes away what goes with messages that are gone. An alias that leads nowhere does no harm: whoever sends with its
-/// id again overwrites it.
-void drop_companions(const table::StoreParts& parts, const table::QueueTable& place, std::span<const owned::Out> gone,
-                     Deadline deadline);
+/// Takes away the aliases of messages that are gone. One that leads nowhere does no harm: whoever sends with its id
+/// again overwrites it.
+void drop_aliases(const table::StoreParts& parts, const table::QueueTable& place, std::span<const owned::Out> gone,
+                  Deadline deadline);
 
 /// Settles and extends deliveries of one queue half, each conditional on the version that its record had. A removal is
 /// one statement of a batch, 1 WCU; a retry or release the same as an update. A dead letter moves to the other half's
-/// partition under a new key, with an alias by which its id finds it; that is a transaction, as is what has effects.
+/// partition under a new key, with an alias by which its id finds it; that is a transaction, as is what has effects or
+/// frees a group.
 /// Made for one call. Not thread-safe.
 class LeasedWriter {
  public:

@@ -161,18 +161,6 @@ dynamo::Result<std::vector<dynamo::Item>> read_partition(dynamo::Client& client,
   return items;
 }
 
-dynamo::Result<std::set<std::string>> read_held_groups(dynamo::Client& client, const table::QueueTable& place,
-                                                       std::uint32_t shard, Deadline deadline) {
-  SLUICE_TRY(items, read_partition(client, place.table, hold_partition_of(place.queue, shard), true, deadline));
-  std::set<std::string> groups;
-  for (const dynamo::Item& item : *items) {
-    if (const auto* group = dynamo::find<std::string>(item, attribute::kGroup)) {
-      groups.insert(*group);
-    }
-  }
-  return groups;
-}
-
 Item encode_beat(const Heartbeat& beat, WallTime expires) {
   Item item = Place{std::string(kHosts), beat.host}.key();
   put_number(item, attribute::kCounter, static_cast<std::uint64_t>(beat.counter));
@@ -295,13 +283,14 @@ OwnershipPage decode_ownership(std::span<const Item> items) {
     const auto* owner = dynamo::find<std::string>(item, attribute::kOwner);
     const auto epoch = dynamo::whole_number(item, attribute::kEpoch);
     row.clean = flag_of(item, attribute::kClean);
-    if (owner == nullptr || !epoch || *epoch < 0) {
+    const bool readable = epoch && *epoch >= 0;
+    if (owner == nullptr || !readable) {
       page.odd.push_back("the ownership item '" + place.sort + "' in partition '" + place.partition +
                          "' is only half there; its shard is taken as nobody's, and the item written anew");
       row.clean = false;
     }
     row.owner = owner == nullptr ? std::string() : *owner;
-    row.epoch = std::max<std::int64_t>(0, epoch.value_or(0));
+    row.epoch = readable ? *epoch : item.contains(attribute::kEpoch) ? -1 : 0;
     row.left = row.clean ? 0 : bound_in(item);
     page.rows.emplace(*shard, std::move(row));
   }
@@ -327,9 +316,12 @@ dynamo::ItemWrite ownership_write(const std::string& table, const std::string& p
   }
   if (SLUICE_GUARD(leased_epoch)) {
     request.condition = before.owner.empty() ? "NOT #o > :o AND " : "#o = :o AND ";
-    request.condition += before.epoch == 0 ? "NOT #e > :e" : "#e = :e";
+    request.condition += before.epoch < 0 ? "attribute_exists(#e)" : before.epoch == 0 ? "NOT #e > :e" : "#e = :e";
     request.names = {{"#o", std::string(attribute::kOwner)}, {"#e", std::string(attribute::kEpoch)}};
-    request.values = {{":o", before.owner}, {":e", AttributeValue::number(before.epoch)}};
+    request.values = {{":o", before.owner}};
+    if (before.epoch >= 0) {
+      request.values.emplace(":e", AttributeValue::number(before.epoch));
+    }
   }
   return request;
 }
@@ -342,9 +334,7 @@ dynamo::ItemWrite numbers_write(const table::QueueTable& place, const Item& befo
   dynamo::ItemWrite request{.table = place.table, .item = shards_place(place.queue).key()};
   put_number(request.item, attribute::kShards, after.count);
   put_number(request.item, attribute::kMostEver, after.most_ever);
-  const auto version = dynamo::whole_number(before, attribute::kItemVersion).value_or(0);
-  request.item.emplace(std::string(attribute::kItemVersion), AttributeValue::number(version + 1));
-  for (const std::string_view name : {attribute::kShards, attribute::kMostEver, attribute::kItemVersion}) {
+  for (const std::string_view name : {attribute::kShards, attribute::kMostEver}) {
     demand(request, before, name);
   }
   return request;

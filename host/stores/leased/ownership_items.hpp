@@ -43,9 +43,6 @@ dynamo::QueryRequest range_query(const std::string& table, const std::string& pa
 dynamo::Result<std::vector<dynamo::Item>> read_partition(dynamo::Client& client, const std::string& table,
                                                          const std::string& partition, bool consistent,
                                                          Deadline deadline);
-/// The groups of a shard that wait for an operator. Consistent.
-dynamo::Result<std::set<std::string>> read_held_groups(dynamo::Client& client, const table::QueueTable& place,
-                                                       std::uint32_t shard, Deadline deadline);
 
 /// The item of a heartbeat; `expires` is for DynamoDB's TTL, in case nobody clears up behind a host.
 dynamo::Item encode_beat(const Heartbeat& beat, WallTime expires);

@@ -9,11 +9,9 @@
 #include <string>
 #include <utility>
 
-#include "base/guard.hpp"
 #include "base/mutex.hpp"
 #include "host/stores/leased/leased_operator.hpp"
-#include "host/stores/leased/table_messages.hpp"
-#include "host/stores/leased/table_ownership.hpp"
+#include "host/stores/leased/leased_source.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -53,21 +51,10 @@ class MovedHalf final : public owned::ShardHolder {
   }
 
   MoveOwnership::Progress progress() const {
-    const std::size_t shards = held().size();
     const MutexLock lock(mutex_);
-    return {.held = shards, .all = all_, .changes = changes_};
-  }
-
-  /// Those that may be carried from.
-  std::set<std::uint32_t> held() const {
-    const MutexLock lock(mutex_);
-    std::set<std::uint32_t> held;
-    for (const auto& [number, shard] : shards_) {
-      if (shard.is_held()) {
-        held.insert(number);
-      }
-    }
-    return held;
+    const auto held =
+        std::count_if(shards_.begin(), shards_.end(), [](const auto& one) { return one.second.is_held(); });
+    return {.held = static_cast<std::size_t>(held), .all = all_, .changes = changes_};
   }
 
   /// What tells the table that a shard is held; nothing: it is not.
@@ -142,7 +129,7 @@ class MovedHalf final : public owned::ShardHolder {
     for (const owned::Found& one : *candidates) {
       const core::StateChange suspect{.marks = one.state.marks | core::kSuspect};
       if (suspect.marks != one.state.marks) {
-        writes.push_back(update_message(place_.table, {{partition, one.sort}, one.state.version},
+        writes.push_back(update_message(place_.table, {{partition, one.sort}, version_mark(one.state.version)},
                                         parts_.nonces.anonymous(), parts_.clock.wall_now(),
                                         attributes_of(suspect, true)));
       }
@@ -193,14 +180,12 @@ class MovedHalf final : public owned::ShardHolder {
 /// The shards of a queue in the hands of one who carries its messages elsewhere. He is one of those that own shards,
 /// with a heartbeat that says so: the plan which all hosts make gives all shards to such ones, as long as one of them
 /// lives, and each host hands over as it does to any other. When he dies, his lease runs out.
-class ShardMoveOwnership final : public MoveOwnership, private HeldShards {
+class ShardMoveOwnership final : public MoveOwnership {
  public:
   ShardMoveOwnership(const std::vector<Half>& halves, const owned::OwnershipCoordinator::Settings& keeping,
                      LeasedQueue& queue, Doorbell& doorbell, const Clock& machine)
-      : records_(
-            keeping.table, queue.parts, machine, [&queue](const auto&) -> LeasedQueue& { return queue; }, keeping.warn),
-        coordinator_(keeping, records_, machine),
-        operator_(make_leased_operator(queue, doorbell, this)) {
+      : table_(keeping, queue.parts, machine, [&queue](const auto&) -> LeasedQueue& { return queue; }),
+        operator_(make_leased_operator(queue, doorbell, &held_)) {
     for (const Half half : halves) {
       auto& moved = halves_[half] = std::make_unique<MovedHalf>(queue, half);
       coordinator_.join(*moved);
@@ -225,8 +210,8 @@ class ShardMoveOwnership final : public MoveOwnership, private HeldShards {
 
   // As a host starts no handler in the last third of a lease, nothing is taken in it. Should this process be frozen
   // from here on until the lease has run out, what it writes then is refused by the fence.
-  bool begin_taking() override { return taking_ = coordinator_.lease().may_start(); }
-  void end_taking() override { taking_ = false; }
+  bool begin_taking() override { return held_.taking = coordinator_.lease().may_start(); }
+  void end_taking() override { held_.taking = false; }
 
   bool give_back() override {
     if (std::exchange(given_back_, true)) {
@@ -243,23 +228,15 @@ class ShardMoveOwnership final : public MoveOwnership, private HeldShards {
   }
 
  private:
-  // HeldShards
-  std::set<std::uint32_t> held(Half half) const override {
-    const auto moved = halves_.find(half);
-    return moved == halves_.end() ? std::set<std::uint32_t>() : moved->second->held();
-  }
-  bool taking() const override { return taking_ && SLUICE_GUARD(leased_move_fence); }
-  std::optional<OwnerFence> fence_of(Half half, std::uint32_t shard) const override {
+  std::map<Half, std::unique_ptr<MovedHalf>> halves_;
+  OwnedTable table_;  // its thread ends before the halves do
+  owned::OwnershipCoordinator& coordinator_ = table_.coordinator;
+  // Of the thread that calls.
+  HeldShards held_{.fence_of = [this](Half half, std::uint32_t shard) {
     const auto moved = halves_.find(half);
     return moved == halves_.end() ? std::nullopt : moved->second->fence_of(shard);
-  }
-
-  std::map<Half, std::unique_ptr<MovedHalf>> halves_;
-  TableOwnership records_;                   // of the coordinator
-  owned::OwnershipCoordinator coordinator_;  // synchronises itself; its thread ends before the halves do
-  // Of the thread that calls.
+  }};
   std::unique_ptr<Operator> operator_;
-  bool taking_ = false;
   bool given_back_ = false;
 };
 

@@ -58,8 +58,15 @@ std::vector<Result<owned::MessageRecords::Page>> TableMessages::read(std::span<c
 }
 
 Result<std::set<std::string>> TableMessages::read_holds(std::uint32_t shard, Deadline deadline) {
-  auto groups = read_held_groups(parts_.client, place_, shard, deadline);
-  return groups ? Result<std::set<std::string>>(*std::move(groups)) : table::store_error(place_, groups.error());
+  const std::string partition = hold_partition_of(place_.queue, shard);
+  SLUICE_TRY(items, table::checked(place_, read_partition(parts_.client, place_.table, partition, true, deadline)));
+  std::set<std::string> groups;
+  for (const dynamo::Item& item : *items) {
+    if (const auto* group = dynamo::find<std::string>(item, attribute::kGroup)) {
+      groups.insert(*group);
+    }
+  }
+  return groups;
 }
 
 Message TableMessages::open(const owned::Entry& entry) {
@@ -87,9 +94,15 @@ std::vector<std::optional<owned::MessageRecords::Count>> TableMessages::count_de
     query.names.emplace("#s", std::string(attribute::kSort));
     query.limit = static_cast<std::int64_t>(most);
   }
-  std::vector<std::optional<Count>> counts;
-  for (const auto& page : parts_.client.query_each(queries, deadline)) {
-    counts.push_back(page ? std::optional(Count{page->items.size(), !page->last_evaluated_key.empty()}) : std::nullopt);
+  const auto pages = parts_.client.query_each(queries, deadline);
+  const Shards known = queue_.shards.last();
+  std::vector<std::optional<Count>> counts(shards.size());
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    if (pages[i]) {
+      // What lies in shards that were given up nobody counts: the last one that is in use stands for them.
+      const bool beside = known.most_ever > known.count && shards[i] + 1 == known.count;
+      counts[i] = Count{pages[i]->items.size(), beside || !pages[i]->last_evaluated_key.empty()};
+    }
   }
   return counts;
 }

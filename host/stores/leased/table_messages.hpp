@@ -24,7 +24,6 @@ class TableMessages final : public owned::MessageRecords {
   TableMessages(LeasedQueue& queue, Half half, bool strict_fence)
       : queue_(queue), parts_(queue.parts), place_(queue.place), half_(half), strict_fence_(strict_fence) {}
 
-  LeasedQueue& queue() const { return queue_; }
   void order_wanted(Order order, Deadline deadline) override;
   std::vector<Result<Page>> read(std::span<const Query> queries, Deadline deadline) override;
   Result<std::set<std::string>> read_holds(std::uint32_t shard, Deadline deadline) override;

@@ -99,10 +99,7 @@ std::optional<Shards> TableOwnership::numbers_of(const QueueAddress& half, const
   }
   const auto told = shards.learn(item);
   if (!told) {
-    remarks_.say("table '" + table_ + "': the item '" + std::string(kShardsKey) + "' in partition '" +
-                 shards_place(half.queue).partition + "' says no number of shards from " +
-                 std::to_string(kLeastShards) + " to " + std::to_string(kMostShards) +
-                 "; what was known before stays, mend the item");
+    remarks_.say(told.error().message() + "; what was known before stays meanwhile");
     return shards.last();
   }
   Shards numbers = *told;

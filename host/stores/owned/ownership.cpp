@@ -155,7 +155,7 @@ std::optional<PartKeeper::Move> PartKeeper::follow(const Ownership& item, const 
   }
   Move move{item, item};
   move.after.owner = planned;
-  move.after.epoch = item.epoch + 1;
+  move.after.epoch = std::max<std::int64_t>(item.epoch, 0) + 1;
   move.after.drained = false;
   // What an owner that was not handed its part cleanly had inherited in doubt nobody has settled.
   move.after.clean = item.clean && !mine.torn && (item.owner.empty() || (settled && item.owner != host_));
@@ -202,6 +202,10 @@ std::vector<std::uint32_t> PartKeeper::parts() const {
     }
   }
   return parts;
+}
+
+bool PartKeeper::is_named() const {
+  return std::any_of(mine_.begin(), mine_.end(), [this](const Mine& mine) { return mine.item.owner == host_; });
 }
 
 void PartKeeper::lease_lost() {

@@ -28,8 +28,9 @@ Owners assignment_plan(const Owners& owners, const std::set<std::string>& hosts)
 /// Whose a part is, as it is written down for all to see; written only when it changes hands. A value.
 struct Ownership {
   std::uint32_t part = 0;
-  std::string owner;       ///< a host's incarnation; empty: nobody's yet
-  std::int64_t epoch = 0;  ///< grows with each change of hands; 0: nothing is written down
+  std::string owner;  ///< a host's incarnation; empty: nobody's yet
+  /// Grows with each change of hands. 0: nothing is written down; below: something that nobody can read.
+  std::int64_t epoch = 0;
   /// The owner before has settled all that it had handed out. False: what lies at the head may be in anybody's hands.
   bool clean = true;
   /// Where it is not: how much owners before have left, but for the last one's own.
@@ -76,6 +77,8 @@ class PartKeeper {
   Move give_up(std::uint32_t part) const;
   /// Those that this host keeps, closing ones too.
   std::vector<std::uint32_t> parts() const;
+  /// Some part is written down as this host's, even if it has lost it.
+  bool is_named() const;
 
   /// This host's lease has run out: nothing is its own any more. Somebody may have taken it for dead and be about to
   /// take its parts, so that it has to take them anew even where they still are in its name.

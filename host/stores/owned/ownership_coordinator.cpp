@@ -93,13 +93,13 @@ bool OwnershipCoordinator::try_to_leave(ShardHolder& holder, Deadline deadline) 
   known->leaving = true;
   beat_at_ = look_at_ = SteadyTime::min();
   do_due(deadline);
-  if (!known->keeper.parts().empty()) {
+  if (known->keeper.is_named()) {
     return false;
   }
   // Another host that did not know of it yet may have handed a shard to this one meanwhile: that one is passed on.
   look(deadline);
   write_moves(*known, hand_overs(*known), deadline);
-  return known->keeper.parts().empty();
+  return !known->keeper.is_named();
 }
 
 void OwnershipCoordinator::forget(ShardHolder& holder) {
@@ -146,6 +146,11 @@ void OwnershipCoordinator::take_turn(bool wait, Deadline deadline) {
   // Sleep brings the next heartbeat closer.
   if (lease_.lost() || clock_.steady_now() >= lease_.due_at() || lease_.now() >= beat_at_) {
     do_due(deadline);
+  }
+  // What could not be handed over when it was left has been by now.
+  std::erase_if(duties_, [](const Duty& duty) { return duty.leaving && !duty.keeper.is_named(); });
+  if (duties_.empty()) {
+    lease_.gone();
   }
   std::vector<ShardHolder*> holders;
   for (const Duty& duty : duties_) {

@@ -85,7 +85,7 @@ class OwnershipCoordinator {
   void join(ShardHolder& holder);
   /// It works on it no more: hands its shards over, again and again until that has succeeded: true. False: it took too
   /// long, or `in_vain`, which is asked after each try, has said that there is no use in another one; the housekeeping
-  /// goes on with it.
+  /// goes on with it until its shards are others'.
   bool leave(ShardHolder& holder, const std::function<bool()>& in_vain);
   /// It is not there any more.
   void forget(ShardHolder& holder);

@@ -1,3 +1,4 @@
+#include "host/stores/leased/leased_operator.hpp"
 #include "tests/stores/leased/leased_rig.hpp"
 
 namespace sluice::queue::leased {
@@ -129,6 +130,36 @@ TEST_F(LeasedBorrowerTest, AHeldGroupWaitsForItsDeadLetter) {
   const auto next = take(in_order);
   ASSERT_THAT(next, SizeIs(1));
   EXPECT_EQ(next.front().message.body, "2");
+}
+
+// There was one mark for a group: who was done with one of them, and had effects, took the other one's away, and who
+// redrove it was refused.
+TEST_F(LeasedBorrowerTest, AGroupWaitsForEachOfItsDeadLettersThatHoldsIt) {
+  const ClaimRequest in_order{.max = 10, .visibility = 30s, .rules = {.order = Order::group}};
+  for (const char* body : {"1", "2", "3"}) {
+    send({.id = body, .body = body, .group = "g"});
+  }
+  send({.id = "4", .body = "4", .group = "g"});
+  const auto first = take(3);
+  ASSERT_THAT(first, SizeIs(3));
+  for (const Delivery& delivery : first) {
+    end(borrower_, {.receipt = delivery.receipt, .action = CompletionAction::dead_letter, .hold_group = true});
+  }
+  EXPECT_THAT(items("orders%"), SizeIs(3));
+  const auto dead = dead_.claim({.max = 2, .visibility = 30s}, soon());
+  ASSERT_TRUE(dead && dead->deliveries.size() == 2);
+  const Completion with_effects{.receipt = dead->deliveries[0].receipt, .effects = std::make_shared<Effects>()};
+  EXPECT_EQ(end(dead_, with_effects).status, SettleStatus::applied);
+  EXPECT_THAT(take(in_order), IsEmpty());
+  EXPECT_EQ(end(dead_, {.receipt = dead->deliveries[1].receipt}).status, SettleStatus::applied);
+  EXPECT_THAT(take(in_order), IsEmpty());
+  const auto oper = make_leased_operator(queue_, doorbell_);
+  const Change redrive{.id = "3", .action = ChangeAction::redrive};
+  EXPECT_EQ(oper->change(std::span(&redrive, 1), soon()).front().status, ChangeStatus::applied);
+  EXPECT_THAT(items("orders%"), IsEmpty());
+  const auto again = take(in_order);
+  ASSERT_THAT(again, SizeIs(1));
+  EXPECT_EQ(again.front().message.body, "3") << "it goes where it lay";
 }
 
 TEST_F(LeasedBorrowerTest, AHeldGroupOfWhichNothingWaitsHoldsUpNoSequence) {

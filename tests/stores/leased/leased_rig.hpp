@@ -144,10 +144,15 @@ class LeasedRig : public ::testing::Test {
   LeasedQueue queue_{locate_("orders"), kShards, parts_, random_};
   Doorbell doorbell_;
   std::unique_ptr<Sender> sender_ = make_leased_sender(queue_, doorbell_);
-  OwnedTable table_{{.table = kTable, .host = "borrower", .own_thread = false}, parts_, clock_};
+  OwnedTable table_{{.table = kTable, .host = "borrower", .own_thread = false},
+                    parts_,
+                    clock_,
+                    [this](const std::string&) -> LeasedQueue& { return queue_; }};
+  std::vector<std::unique_ptr<LeasedHalf>> halves_;
   /// Not started, so that it borrows.
   std::unique_ptr<Source> borrowing(LeasedQueue& queue, Half half) {
-    return make_leased_source(table_, table_.half({.half = half}, queue), queue, doorbell_);
+    halves_.push_back(std::make_unique<LeasedHalf>(table_, queue, half));
+    return make_leased_source(*halves_.back(), doorbell_);
   }
   const std::unique_ptr<Source> of_messages_ = borrowing(queue_, Half::standard);
   const std::unique_ptr<Source> of_dead_letters_ = borrowing(queue_, Half::dlq);

@@ -186,8 +186,7 @@ TEST(OwnerFigures, ThatAnOwnerIsDeadIsToldUntilOthersHaveItsShards) {
     world.pass(100ms);
     const auto told = asker.ask({});
     EXPECT_LE(told.stats.total(), 1'100U) << i;
-    EXPECT_TRUE(told.stats.total() >= 700 || told.stats.at_least)
-        << i << ": " << told.stats.total();
+    EXPECT_TRUE(told.stats.total() >= 700 || told.stats.at_least) << i << ": " << told.stats.total();
     EXPECT_LE(told.requests, 2U);
   }
 }
@@ -287,6 +286,34 @@ TEST(OwnerFigures, DeadLettersAreToldByWhoOwnsTheQueue) {
   EXPECT_FALSE(told.stats.at_least);
   EXPECT_LE(told.requests, 1U);
   EXPECT_LE(told.stats.age, 65s);
+}
+
+TEST(OwnerFigures, DeadLettersInShardsThatWereGivenUpAreNotTakenForNone) {
+  OwnerWorld world({.shards = 2});
+  OwnerHost& a = world.add("a/1");
+  world.pass(15s);
+  Asker asker(world);
+  world.send(3, 100, {}, {}, 1);
+  std::size_t dead = 0;
+  for (int i = 0; i < 30 && dead < 3; ++i) {
+    for (const auto& delivery : a.claim(5)) {
+      a.settle(delivery, queue::CompletionAction::dead_letter);
+      ++dead;
+    }
+    world.clock.advance(100ms);
+  }
+  ASSERT_EQ(dead, 3U);
+  world.put({{"p", "orders@"},
+             {"s", "shards"},
+             {"n", dynamo::AttributeValue::number(1)},
+             {"h", dynamo::AttributeValue::number(2)}});
+  const auto claims_nothing = [&] { return a.claim(5).empty() && world.shards_of("a/1") == 1; };
+  ASSERT_TRUE(world.pass_until(claims_nothing, 200s));
+  world.pass(70s);
+  const auto told = asker.ask({.half = Half::dlq, .cheap = true});
+  EXPECT_EQ(told.stats.total(), 0U);
+  EXPECT_TRUE(told.stats.at_least) << "nobody looks there";
+  EXPECT_EQ(asker.ask({.half = Half::dlq, .exact = true}).stats.total(), 3U);
 }
 
 TEST(OwnerFigures, ManyDeadLettersAreAtLeastSoMany) {

@@ -130,7 +130,7 @@ class OwnerHold : public ::testing::TestWithParam<std::size_t> {
     }
     record_.insert_or_assign("v", dynamo::AttributeValue::number(9));
     world_.put(record_);
-    world_.remove(leased::hold_place(kOwnersQueue, 0, "g").key());
+    world_.remove(leased::hold_place(kOwnersQueue, 0, ids_[1]).key());
   }
   Delivery claim() {
     auto claimed = host_->claim(1, {.order = Order::group});

@@ -37,6 +37,7 @@ TEST(OwnerTrouble, HalfMadeAndForeignItemsAreNamedAndStopNothing) {
   world.put({{"p", "orders@"}, {"s", "0001"}, {"c", true}});
   world.put({{"p", "orders@"}, {"s", "0002"}, {"o", "nobody/known"}});
   world.put({{"p", "orders@"}, {"s", "read me"}});
+  world.put({{"p", "orders@"}, {"s", "0003"}, {"o", ""}, {"e", dynamo::Number{"1.5"}}, {"c", true}});
   world.put({{"p", "@hosts"}, {"s", "half/1"}, {"c", dynamo::AttributeValue::number(1)}});
   world.put({{"p", "@hosts"},
              {"s", "future/1"},
@@ -126,17 +127,17 @@ void dead_letter_behind_its_back(OwnerWorld& world, const std::string& head) {
       world.remove(leased::Place::of(item).key());
     }
   }
-  auto hold = leased::hold_place(kOwnersQueue, 0, "g").key();
+  auto hold = leased::hold_place(kOwnersQueue, 0, head).key();
   hold.emplace(std::string(leased::attribute::kGroup), "g");
   world.put(std::move(hold));
 }
 
-void expect_held_until_released(OwnerWorld& world, OwnerHost& owner, Duration held) {
+void expect_held_until_released(OwnerWorld& world, OwnerHost& owner, const std::string& head, Duration held) {
   for (Duration passed{}; passed < held; passed += 100ms) {
     world.clock.advance(100ms);
     EXPECT_THAT(owner.claim(10, {.order = queue::Order::group}), IsEmpty());
   }
-  world.remove(leased::hold_place(kOwnersQueue, 0, "g").key());
+  world.remove(leased::hold_place(kOwnersQueue, 0, head).key());
   ASSERT_TRUE(world.pass_until([&] { return !owner.claim(10, {.order = queue::Order::group}).empty(); }, 40s));
 }
 
@@ -149,7 +150,7 @@ TEST(OwnerTrouble, AGroupWaitsForADeadLetterThatItsOwnerDoesNotKnowOf) {
   ASSERT_THAT(claimed, SizeIs(1));
   dead_letter_behind_its_back(world, claimed.front().message.id);
   EXPECT_EQ(a.settle(claimed.front(), CompletionAction::remove).status, queue::SettleStatus::lost);
-  expect_held_until_released(world, a, 40s);
+  expect_held_until_released(world, a, claimed.front().message.id, 40s);
 }
 
 // As after a dead letter of the owner before, which was long under way.
@@ -161,7 +162,7 @@ TEST(OwnerTrouble, AGroupWaitsForADeadLetterThatTookItsHeadAwayWhileItWaited) {
   ASSERT_THAT(claimed, SizeIs(1));
   ASSERT_EQ(a.settle(claimed.front(), CompletionAction::retry, 300s).status, queue::SettleStatus::applied);
   dead_letter_behind_its_back(world, claimed.front().message.id);
-  expect_held_until_released(world, a, 100s);
+  expect_held_until_released(world, a, claimed.front().message.id, 100s);
 }
 
 // Its answer is lost, and so is the first try of what is written in its stead; the second one finds nothing there.
@@ -188,7 +189,7 @@ TEST(OwnerTrouble, AGroupWaitsForADeadLetterOfUnknownOutcomeBehindWhichItsMessag
   world.model.inject(
       model::Fault::lose, [](const std::string&, const std::string&) { return true; }, 1);
   EXPECT_EQ(a.settle(claimed.front(), CompletionAction::remove).status, queue::SettleStatus::applied);
-  expect_held_until_released(world, a, 40s);
+  expect_held_until_released(world, a, claimed.front().message.id, 40s);
 }
 
 TEST(OwnerTrouble, AThrottledShardDelaysNoOther) {
@@ -274,7 +275,8 @@ TEST(OwnerTrouble, ANumberOfShardsThatCannotBeIsNamedAndTheOneBeforeStays) {
     world.put({{"p", "orders@"}, {"s", "shards"}, {"n", dynamo::AttributeValue::number(wrong)}});
     OwnerHost& a = world.add("a/1");
     EXPECT_EQ(world.shards_of("a/1"), 4);
-    EXPECT_THAT(a.warnings, Contains(HasSubstr("says no number of shards from 1 to 1024")));
+    EXPECT_THAT(a.warnings,
+                Contains(HasSubstr("shards, and a queue has 1 to 1024; put the number right in its attribute n")));
   }
 }
 

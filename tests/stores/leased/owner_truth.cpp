@@ -188,7 +188,7 @@ void OwnerTruth::release_groups() {
   const auto dead = dead_;
   for (const auto& [id, item] : dead) {
     if (!leased::held_sort(item).empty()) {
-      world_.remove(leased::hold_place(kOwnersQueue, leased::shard_of(item), leased::state_of(item).group).key());
+      world_.remove(leased::hold_place(kOwnersQueue, leased::shard_of(item), id).key());
       world_.remove(leased::Place::of(item).key());
     }
   }

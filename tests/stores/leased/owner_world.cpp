@@ -44,9 +44,9 @@ OwnerHost::OwnerHost(const WorldPlan& plan, const std::string& incarnation, mode
   table_ = std::make_unique<leased::OwnedTable>(
       queue::owned::OwnershipCoordinator::Settings{
           .table = kOwnersTable, .host = name, .lease = plan.lease, .warn = warn, .own_thread = false},
-      parts_, clock);
-  half_ = &table_->half({.half = queue::Half::standard, .warn = warn}, queue_);
-  source_ = leased::make_leased_source(*table_, *half_, queue_, doorbell_);
+      parts_, clock, [this](const std::string&) -> leased::LeasedQueue& { return queue_; });
+  half_ = std::make_unique<leased::LeasedHalf>(*table_, queue_, queue::Half::standard, false, warn);
+  source_ = leased::make_leased_source(*half_, doorbell_);
 }
 
 void OwnerHost::start() {
@@ -72,7 +72,7 @@ void OwnerHost::forget(const queue::Receipt& receipt) {
 
 bool OwnerHost::keeper_holds() {
   // What it would have to look at before it starts a handler.
-  return table_->coordinator().lease().holds();
+  return table_->coordinator.lease().holds();
 }
 
 std::vector<queue::Delivery> OwnerHost::claim(std::size_t max, const queue::ClaimRules& rules, bool suspects) {

@@ -113,14 +113,14 @@ class OwnerHost {
     return result;
   }
   /// Sees to the housekeeping, without a claim.
-  void tend() { table_->coordinator().tend(Deadline::after(clock, 5s)); }
+  void tend() { table_->coordinator.tend(Deadline::after(clock, 5s)); }
   void ring() { doorbell_.ring({kOwnersQueue, queue::Half::standard}); }
 
   /// What a job asks before it starts what it was handed.
   bool holds() { return source_->holds(0); }
   bool believes_in_its_lease() { return !dead_ && keeper_holds(); }
   bool dead() const { return dead_; }
-  queue::leased::OwnedHalf& half() { return *half_; }
+  queue::leased::OwnedHalf& half() { return half_->owned; }
 
   const std::string name;  ///< its incarnation
   MachineClock clock;
@@ -151,7 +151,7 @@ class OwnerHost {
   queue::leased::LeasedQueue queue_;
   queue::Doorbell doorbell_;
   std::unique_ptr<queue::leased::OwnedTable> table_;
-  queue::leased::OwnedHalf* half_ = nullptr;
+  std::unique_ptr<queue::leased::LeasedHalf> half_;
   std::unique_ptr<queue::Source> source_;
   bool dead_ = false;
 };

@@ -177,6 +177,33 @@ TEST(OwnersTest, AShardIsNotHandedOverToAHostThatHasLeftMeanwhile) {
   EXPECT_EQ(shares(world)["b/1"], 0);
 }
 
+// Its heartbeats went on until the process ended, and so did what it told of a half that others owned.
+TEST(OwnersTest, AHalfThatCouldNotBeLeftAtOnceIsForgottenOnceItsShardsAreOthers) {
+  OwnerWorld world({.shards = 2});
+  world.send(2, 100, {}, {}, 0);
+  world.send(2, 100, {}, {}, 1);
+  OwnerHost& a = world.add("a/1");
+  const auto held = a.claim(10);
+  ASSERT_THAT(held, SizeIs(4));
+  world.add("b/1");
+  world.pass(5s);
+  a.stop();
+  world.pass(5s);
+  EXPECT_EQ(shares(world)["a/1"], 2);
+  for (const Delivery& delivery : held) {
+    EXPECT_EQ(a.settle(delivery, CompletionAction::remove).status, SettleStatus::applied);
+  }
+  EXPECT_EQ(shares(world)["b/1"], 2);
+  world.pass(1s);
+  const auto last = world.item("@hosts", "a/1");
+  ASSERT_TRUE(last && last->contains("q"));
+  world.pass(15s);
+  EXPECT_EQ(world.item("@hosts", "a/1"), last) << "it beats no more";
+  EXPECT_THAT(a.warnings, IsEmpty());
+  world.pass(150s);
+  EXPECT_FALSE(world.item("@hosts", "a/1")) << "others clear it up";
+}
+
 TEST(OwnersTest, TheLastHostLeavesThemToNobodyAndTheNextTakesThemCleanly) {
   OwnerWorld world({});
   OwnerHost& a = world.add("a/1");

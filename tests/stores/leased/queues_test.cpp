@@ -132,7 +132,7 @@ class LeasedQueuesTest : public ::testing::Test {
     alias.emplace(attribute::kTarget, lies.partition);
     alias.emplace(attribute::kTargetSort, lies.sort);
     put(alias);
-    Item hold = hold_place("orders", kBeyond, "g").key();
+    Item hold = hold_place("orders", kBeyond, "A-1").key();
     hold.emplace(attribute::kOwnId, "A-1");
     hold.emplace(attribute::kGroup, "g");
     put(hold);
