@@ -368,7 +368,10 @@ class LeasedOperator final : public table::RecordOperator {
 
   Result<std::optional<QueueStats>> announced(Half half, Deadline deadline) const {
     SLUICE_TRY(beats, table::checked(place(), read_beats(parts_.client, place().table, deadline)));
-    return announced_stats(*beats, {place().queue, half}, parts_.clock.wall_now(), queue_.own_word);
+    if (queue_.bring_up_to_date) {
+      queue_.bring_up_to_date(*beats);
+    }
+    return announced_stats(*beats, {place().queue, half}, parts_.clock.wall_now());
   }
 
   /// Owners hand out without a write: by its record what is at work with them is ready, and they alone tell of it.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
@@ -133,17 +134,20 @@ struct WriterState {
   core::ReceiptMemory<owned::Out, 10'000> outs;  ///< what was claimed by call
 };
 
+/// Puts what this process knows now of its halves of a queue in the place of what its last heartbeat says.
+using BringUpToDate = std::function<void(std::vector<Heartbeat>& beats)>;
+
 /// What is known of one queue: where it lies, how many shards it has, and what its writers remember. All sides of the
 /// queue share it. Thread-safe.
 class LeasedQueue {
  public:
   /// What the parts refer to outlives it, as does `random`.
   LeasedQueue(table::QueueTable table, std::uint32_t configured_shards, const table::StoreParts& store_parts,
-              Random& chance, OwnWordOf word = {})
+              Random& chance, BringUpToDate update = {})
       : place(std::move(table)),
         parts(store_parts),
         random(chance),
-        own_word(std::move(word)),
+        bring_up_to_date(std::move(update)),
         shards(parts.client, parts.clock, place, configured_shards) {}
 
   WriterState& writer(Half half) { return half == Half::dlq ? dlq_ : standard_; }
@@ -161,7 +165,7 @@ class LeasedQueue {
   const table::QueueTable place;
   const table::StoreParts parts;
   Random& random;
-  const OwnWordOf own_word;  ///< may be empty
+  const BringUpToDate bring_up_to_date;  ///< may be empty
   ShardCount shards;
   KeyOrder keys;
 

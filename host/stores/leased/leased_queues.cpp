@@ -1,5 +1,6 @@
 #include "host/stores/leased/leased_queues.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/mutex.hpp"
@@ -142,25 +143,30 @@ class AllLeasedQueues final : public LeasedQueues {
     const MutexLock lock(mutex_);
     auto& known = states_[queue];
     if (!known) {
-      known = std::make_unique<LeasedQueue>(locate(options_, queue), location_of(options_, queue).shards, parts_,
-                                            random_, [this, queue](Half half) {
-                                              return own_word({queue, half});
-                                            });
+      known = std::make_unique<LeasedQueue>(
+          locate(options_, queue), location_of(options_, queue).shards, parts_, random_,
+          [this, queue](std::vector<Heartbeat>& beats) { bring_up_to_date(queue, beats); });
     }
     return *known;
   }
 
-  std::optional<OwnWord> own_word(const QueueAddress& address) {
-    const LeasedHalf* half = nullptr;
-    {
-      const MutexLock lock(mutex_);
-      const auto found = halves_.find(address);
-      half = found == halves_.end() ? nullptr : found->second.get();
+  void bring_up_to_date(const std::string& queue, std::vector<Heartbeat>& beats) {
+    const MutexLock lock(mutex_);
+    for (const Half half : {Half::standard, Half::dlq}) {
+      const auto mine = halves_.find({queue, half});
+      const auto own = [&](const Heartbeat& beat) { return beat.host == mine->second->table.coordinator.host(); };
+      const auto beat = mine == halves_.end() ? beats.end() : std::find_if(beats.begin(), beats.end(), own);
+      if (beat == beats.end()) {
+        continue;
+      }
+      const OwnedHalf& known = mine->second->owned;
+      const SteadyTime now = machine_.steady_now();
+      beat->written_at = parts_.clock.wall_now();
+      beat->figures.insert_or_assign(owned::half_name(known.address()), known.figures(now));
+      if (half == Half::standard) {
+        beat->figures.insert_or_assign(owned::dead_letters_name(queue), known.dead_letters(now));
+      }
     }
-    if (half == nullptr || !half->owned.has_sources()) {
-      return std::nullopt;
-    }
-    return OwnWord{.host = half->table.coordinator.host(), .figures = half->owned.figures(machine_.steady_now())};
   }
 
   owned::OwnershipCoordinator::Settings keeping(const std::string& table, std::string incarnation) const {

@@ -325,6 +325,7 @@ table::VersionMark version_mark(std::int64_t version) {
 std::int64_t next_version(const table::VersionMark& version) { return std::max<std::int64_t>(version.next(), 2); }
 
 core::MessageState state_of(const Item& item) {
+  const std::string held = held_sort(item);
   return {.half = half_of(item),
           .sent_at = due_of(dynamo::text_of(item, attribute::kSort)),
           .hidden_until = time_of(item, attribute::kNotBefore),
@@ -335,6 +336,7 @@ core::MessageState state_of(const Item& item) {
           .priority = stored_priority(item),
           .group = dynamo::text_of(item, attribute::kGroup),
           .failure = table::decode_failure(attribute_of(item, attribute::kFailure)),
+          .held_place = held.empty() ? std::nullopt : std::optional(due_of(held)),
           .checkpoint = table::bytes_of(item, attribute::kCheckpoint)};
 }
 

@@ -47,10 +47,8 @@ core::StateChange end_of(const Completion& completion, const owned::Out& out, Wa
 }  // namespace
 
 owned::Out out_of(const dynamo::Item& item) {
-  owned::Out out{.spot = {shard_of(item), dynamo::text_of(item, attribute::kSort)},
-                 .id = id_of(item),
-                 .holds_group = !held_sort(item).empty(),
-                 .state = state_of(item)};
+  owned::Out out{
+      .spot = {shard_of(item), dynamo::text_of(item, attribute::kSort)}, .id = id_of(item), .state = state_of(item)};
   out.counted = out.state.received_at.has_value();
   out.state.checkpoint.clear();  // whoever has the message has it
   return out;
@@ -173,7 +171,7 @@ table::DeliveryWrite LeasedWriter::end(const Completion& completion, std::size_t
     write.record = update_message(place_.table, {place_of(out), version_mark(version)}, write.nonce, now,
                                   attributes_of(change, out.state.marks != 0));
   }
-  const bool frees_group = removes && out.holds_group;
+  const bool frees_group = removes && out.state.held_place;
   if (!completion.effects && !moves(completion) && !frees_group) {
     return write;
   }

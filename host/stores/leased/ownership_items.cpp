@@ -58,10 +58,6 @@ void each_figure(Figures& figures, const Visit& visit) {
   visit("a", figures.looked_ago);
   visit("s", figures.shards);
   visit("n", figures.in_use);
-  visit("x", figures.dead.records);
-  visit("xs", figures.dead.shards);
-  visit("xm", figures.dead.more);
-  visit("xa", figures.dead.looked_ago);
 }
 
 std::uint64_t stored(Duration span) {
@@ -378,46 +374,28 @@ struct Word {
   Duration age{};
 };
 
-std::vector<Word> words_of(std::span<const Heartbeat> beats, const QueueAddress& address, WallTime now,
-                           const OwnWordOf& own) {
-  const std::string half = owned::half_name(address);
-  const auto mine = own ? own(address.half) : std::nullopt;
+std::vector<Word> words_of(std::span<const Heartbeat> beats, const std::string& half, WallTime now) {
   std::vector<Word> words;
   for (const Heartbeat& beat : beats) {
     const auto told = beat.figures.find(half);
     if (told == beat.figures.end() || !beat.written_at || beat.leaving || beat.moves.contains(half)) {
       continue;
     }
-    const bool is_mine = mine && beat.host == mine->host;
-    const OwnerFigures& figures = is_mine ? mine->figures : told->second;
     // One of a clock that is farther ahead than that would be young for ever, also once its host is dead.
-    const Duration ago = is_mine ? Duration::zero() : Duration(now - *beat.written_at);
-    if (figures.shards > 0 && ago <= beat.lease && ago >= -beat.lease) {
-      words.push_back({figures, std::max(ago, Duration::zero())});
+    const Duration ago = now - *beat.written_at;
+    if (told->second.shards > 0 && ago <= beat.lease && ago >= -beat.lease) {
+      words.push_back({told->second, std::max(ago, Duration::zero())});
     }
   }
   return words;
 }
 
-// Dead letters that are told by owners of the standard half, as if they were an owner's of their own.
-OwnerFigures dead_letters_of(const OwnerFigures& figures) {
-  const owned::DeadFigures& dead = figures.dead;
-  OwnerFigures told{.ready = dead.records, .unread = dead.more, .looked_ago = dead.looked_ago};
-  told.shards = dead.shards;
-  told.in_use = figures.in_use;
-  return told;
-}
-
 }  // namespace
 
-std::optional<QueueStats> announced_stats(std::span<const Heartbeat> beats, const QueueAddress& address, WallTime now,
-                                          const OwnWordOf& own) {
-  auto words = words_of(beats, address, now, own);
+std::optional<QueueStats> announced_stats(std::span<const Heartbeat> beats, const QueueAddress& address, WallTime now) {
+  auto words = words_of(beats, owned::half_name(address), now);
   if (words.empty() && address.half == Half::dlq) {
-    words = words_of(beats, {address.queue, Half::standard}, now, own);
-    for (Word& word : words) {
-      word.figures = dead_letters_of(word.figures);
-    }
+    words = words_of(beats, owned::dead_letters_name(address.queue), now);
   }
   if (words.empty()) {
     return std::nullopt;

@@ -107,14 +107,6 @@ dynamo::Result<dynamo::ItemOutput> write_numbers(dynamo::Client& client, const t
 dynamo::Result<std::vector<std::string>> read_queues(dynamo::Client& client, const std::string& table,
                                                      Deadline deadline);
 
-/// What this process knows by itself of a half that it works on.
-struct OwnWord {
-  std::string host;  ///< its incarnation
-  OwnerFigures figures;
-};
-/// The same of the halves of a queue; nothing of one that it does not work on. Thread-safe.
-using OwnWordOf = std::function<std::optional<OwnWord>(Half half)>;
-
 /// What the owners of a half say of it, added up.
 ///
 /// Nothing where no heartbeat says anything, as where a mover has the half. Of dead letters that no job works on, the
@@ -123,9 +115,7 @@ using OwnWordOf = std::function<std::optional<OwnWord>(Half half)>;
 ///
 /// A heartbeat is as old as the time that it was written at says; one that is older than its lease by `now`, or written
 /// a lease after it, is passed over, as its host may be dead, and so is that of a host that leaves, whose shards are
-/// others' by now. The oldest one gives the age of the whole. In place of its own heartbeat a process takes what it
-/// knows now.
-std::optional<QueueStats> announced_stats(std::span<const Heartbeat> beats, const QueueAddress& address, WallTime now,
-                                          const OwnWordOf& own = {});
+/// others' by now. The oldest one gives the age of the whole.
+std::optional<QueueStats> announced_stats(std::span<const Heartbeat> beats, const QueueAddress& address, WallTime now);
 
 }  // namespace sluice::queue::leased

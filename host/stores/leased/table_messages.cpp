@@ -17,7 +17,6 @@ owned::Found found_of(dynamo::Item item) {
           .state = state_of(item),
           .bytes = kBesideItsValues + table::item_bytes(item),
           .writes_claim = dynamo::text_of(item, attribute::kUniqueToken).ends_with(kFreedAtClaim),
-          .holds_group = !held_sort(item).empty(),
           .odd = oddity_of(item),
           .record = std::make_shared<const dynamo::Item>(std::move(item))};
 }

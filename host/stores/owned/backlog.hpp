@@ -63,7 +63,6 @@ struct Found {
   core::MessageState state{};  ///< sent at the time of its key
   std::size_t bytes = 0;
   bool writes_claim = false;             ///< its claim is to be written before it goes out, suspect or not
-  bool holds_group = false;              ///< a dead letter that its group waits for
   std::string odd{};                     ///< why it cannot be handed out: what of it nobody understands; empty: nothing
   std::shared_ptr<const void> record{};  ///< what the driver keeps of it for itself
 

@@ -19,17 +19,7 @@ using InFlightBound = std::uint32_t;
 /// As good as no bound.
 inline constexpr InFlightBound kUnbounded = 1'000'000;
 
-/// What a host knows of the dead letters in its shards of a standard half. A value.
-struct DeadFigures {
-  std::uint64_t records = 0;
-  std::uint32_t shards = 0;  ///< that have been looked at
-  std::uint32_t more = 0;    ///< of these: in which there are more
-  Duration looked_ago{};     ///< the longest time
-
-  friend bool operator==(const DeadFigures&, const DeadFigures&) = default;
-};
-
-/// What a host knows of its shards of a half. A value.
+/// What a host knows of its shards of a half, or of the dead letters in its shards of a standard half. A value.
 struct OwnerFigures {
   std::uint64_t ready = 0;
   std::uint64_t delayed = 0;
@@ -39,7 +29,6 @@ struct OwnerFigures {
   Duration looked_ago{};     ///< at the others, the longest time
   std::uint32_t shards = 0;
   std::uint32_t in_use = 0;  ///< so many somebody has to own; 0: it does not know yet
-  DeadFigures dead{};
 
   friend bool operator==(const OwnerFigures&, const OwnerFigures&) = default;
 };
@@ -57,7 +46,7 @@ struct Heartbeat {
 
   InFlightBound in_flight_bound = 0;  ///< nothing of a part is at work in it beyond that; 0: it does not say
   std::string bell{};                 ///< where it listens for rings; empty: nowhere
-  std::map<std::string, OwnerFigures> figures{};  ///< by what it works on
+  std::map<std::string, OwnerFigures> figures{};  ///< by what it works on, and of dead letters
   std::optional<WallTime> written_at{};           ///< by its own clock: for people and figures, and never for a lease
 };
 

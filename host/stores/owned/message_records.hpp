@@ -21,7 +21,6 @@ struct Out {
   Spot spot;
   std::int64_t epoch = 0;  ///< of its part, when it went out
   std::string id;
-  bool holds_group = false;  ///< a dead letter that its group waits for
   core::MessageState state{};
   bool counted = false;  ///< the record counts this delivery already: its claim was written
 

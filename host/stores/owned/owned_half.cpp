@@ -65,11 +65,6 @@ bool OwnedHalf::exit(std::uint32_t source) {
   return last;
 }
 
-bool OwnedHalf::has_sources() const {
-  const MutexLock lock(mutex_);
-  return !sources_.empty();
-}
-
 void OwnedHalf::rung() {
   const MutexLock lock(mutex_);
   for (auto& [number, part] : parts_) {
@@ -193,7 +188,20 @@ Result<void> OwnedHalf::check(const ClaimRules& rules) const {
   return {};
 }
 
-ClaimRules OwnedHalf::rules_for(std::uint32_t source, const ClaimRules& asked) {
+// Each part has its share of the limit, so that the hosts keep to it without asking one another.
+std::size_t OwnedHalf::budget(const ClaimRequest& request) const {
+  if (request.rules.max_in_flight == 0 || count_ == 0) {
+    return request.max;
+  }
+  std::uint64_t share = 0;
+  for (const auto& [number, part] : parts_) {
+    share += request.rules.max_in_flight / count_ + (number < request.rules.max_in_flight % count_ ? 1 : 0);
+  }
+  const std::uint64_t out = backlog_.figures().out;
+  return std::min<std::uint64_t>(request.max, share > out ? share - out : 0);
+}
+
+void OwnedHalf::follow_rules(std::uint32_t source, const ClaimRules& asked) {
   const auto strictness = [](const ClaimRules& rules) {
     return rules.order == Order::queue ? 3 : rules.order == Order::group ? 2 : rules.fair ? 1 : 0;
   };
@@ -209,24 +217,6 @@ ClaimRules OwnedHalf::rules_for(std::uint32_t source, const ClaimRules& asked) {
     remarks_.say("'" + name_ + "' is handed out by the strictest order that a job of this host asks for; another job " +
                  "asks for less; give both the same order");
   }
-  return rules;
-}
-
-// Each part has its share of the limit, so that the hosts keep to it without asking one another.
-std::size_t OwnedHalf::budget(const ClaimRequest& request) const {
-  if (request.rules.max_in_flight == 0 || count_ == 0) {
-    return request.max;
-  }
-  std::uint64_t share = 0;
-  for (const auto& [number, part] : parts_) {
-    share += request.rules.max_in_flight / count_ + (number < request.rules.max_in_flight % count_ ? 1 : 0);
-  }
-  const std::uint64_t out = backlog_.figures().out;
-  return std::min<std::uint64_t>(request.max, share > out ? share - out : 0);
-}
-
-void OwnedHalf::follow_rules(std::uint32_t source, const ClaimRules& asked) {
-  const ClaimRules rules = rules_for(source, asked);
   if (rules.order != rules_.order && rules.order != Order::none) {
     for (auto& [number, part] : parts_) {
       part.reader.doubt_holds();
@@ -242,15 +232,12 @@ void OwnedHalf::follow_rules(std::uint32_t source, const ClaimRules& asked) {
 
 Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& request, const Announce& announce,
                                  Deadline deadline) {
-  {
-    const MutexLock lock(mutex_);
-    SLUICE_PASS_ON(check(request.rules));
-  }
   if (request.rules.order != Order::none) {
     records_.order_wanted(request.rules.order, deadline);
   }
   {
     const MutexLock lock(mutex_);
+    SLUICE_PASS_ON(check(request.rules));
     follow_rules(source, request.rules);
   }
   read(request, deadline);
@@ -489,7 +476,6 @@ Delivery OwnedHalf::deliver(std::uint32_t source, const Entry& entry, const Clai
           .spot = entry.spot(),
           .epoch = parts_.at(entry.part).epoch,
           .id = message.id,
-          .holds_group = entry.holds_group,
           .state = entry.state,
           .source = source,
           .writes_claim = entry.suspect || entry.writes_claim};
@@ -730,11 +716,19 @@ OwnerFigures OwnedHalf::figures(SteadyTime now) const {
       ++figures.unread;
       figures.ready += part.reader.behind() ? 1U : 0U;
     }
-    if (part.dead.looked_at) {
-      figures.dead.records += part.dead.count.records;
-      figures.dead.looked_ago = std::max<Duration>(figures.dead.looked_ago, now - *part.dead.looked_at);
-      figures.dead.more += part.dead.count.more ? 1U : 0U;
-      ++figures.dead.shards;
+  }
+  return figures;
+}
+
+OwnerFigures OwnedHalf::dead_letters(SteadyTime now) const {
+  const MutexLock lock(mutex_);
+  OwnerFigures figures{.in_use = count_};
+  for (const auto& [number, part] : parts_) {
+    if (const DeadLetters& dead = part.dead; dead.looked_at) {
+      figures.ready += dead.count.records;
+      figures.unread += dead.count.more ? 1U : 0U;
+      figures.looked_ago = std::max<Duration>(figures.looked_ago, now - *dead.looked_at);
+      ++figures.shards;
     }
   }
   return figures;

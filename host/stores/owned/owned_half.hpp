@@ -42,7 +42,6 @@ class OwnedHalf final : public ShardHolder {
   std::uint32_t enter(SourceEvents events);
   /// Returns once nothing is told any more. True: it was the last one.
   bool exit(std::uint32_t source);
-  bool has_sources() const;
   void rung();
 
   Result<Claimed> claim(std::uint32_t source, const ClaimRequest& request, const Announce& announce, Deadline deadline);
@@ -63,6 +62,7 @@ class OwnedHalf final : public ShardHolder {
   bool busy(SteadyTime now) const override;
   InFlightBound in_flight_bound() override;
   OwnerFigures figures(SteadyTime now) const override;
+  OwnerFigures dead_letters(SteadyTime now) const override;
   /// Counts dead letters, where it is time to.
   void spare_time(Deadline deadline) override;
 
@@ -100,8 +100,7 @@ class OwnedHalf final : public ShardHolder {
   Part* part_of(std::uint32_t part, std::uint64_t number) SLUICE_REQUIRES(mutex_);
 
   Result<void> check(const ClaimRules& rules) const SLUICE_REQUIRES(mutex_);
-  /// What a source asks for, in the order that the strictest of all sources asks for.
-  ClaimRules rules_for(std::uint32_t source, const ClaimRules& asked) SLUICE_REQUIRES(mutex_);
+  /// By what a source asks for, in the order that the strictest of all sources asks for.
   void follow_rules(std::uint32_t source, const ClaimRules& asked) SLUICE_REQUIRES(mutex_);
   bool keeps_order() const SLUICE_REQUIRES(mutex_);
   std::size_t budget(const ClaimRequest& request) const SLUICE_REQUIRES(mutex_);

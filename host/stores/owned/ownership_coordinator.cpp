@@ -93,19 +93,22 @@ bool OwnershipCoordinator::try_to_leave(ShardHolder& holder, Deadline deadline) 
   known->leaving = true;
   beat_at_ = look_at_ = SteadyTime::min();
   do_due(deadline);
-  if (known->keeper.is_named()) {
+  if (!known->keeper.parts().empty()) {
     return false;
   }
   // Another host that did not know of it yet may have handed a shard to this one meanwhile: that one is passed on.
   look(deadline);
   write_moves(*known, hand_overs(*known), deadline);
-  return !known->keeper.is_named();
+  return known->keeper.parts().empty();
 }
 
 void OwnershipCoordinator::forget(ShardHolder& holder) {
   std::jthread thread;  // ends once its turn may come
   const MutexLock turn(turn_);
-  std::erase_if(duties_, [&](const Duty& duty) { return duty.holder == &holder; });
+  // As long as others keep this host alive, nobody else takes what is still in its name: it has to be passed on.
+  const bool alone = duties_.size() == 1;
+  std::erase_if(duties_,
+                [&](const Duty& duty) { return duty.holder == &holder && (alone || !duty.keeper.is_named()); });
   if (!duties_.empty()) {
     return;
   }
@@ -216,6 +219,9 @@ Heartbeat OwnershipCoordinator::own_beat(InFlightBound bound) const {
   own.bell = bell_;
   for (const Duty& duty : duties_) {
     own.figures.emplace(duty.name, duty.holder->figures(now));
+    if (const OwnerFigures dead = duty.holder->dead_letters(now); dead.shards > 0) {
+      own.figures.emplace(dead_letters_name(duty.holder->address().queue), dead);
+    }
     if (!duty.leaving) {
       own.works_on.insert(duty.name);
       own.leaving = false;

@@ -47,6 +47,8 @@ class ShardHolder {
   /// How far behind the head what is out lies, in whichever of its shards that is farthest.
   virtual InFlightBound in_flight_bound() = 0;
   virtual OwnerFigures figures(SteadyTime now) const = 0;
+  /// Of the dead letters in its shards of a standard half.
+  virtual OwnerFigures dead_letters(SteadyTime /*now*/) const { return {}; }
   /// It is carried elsewhere, and nothing of it is handed out: this host wants all of it, until it leaves.
   virtual bool moves() const { return false; }
   /// Does what may wait; heartbeats do so meanwhile.
@@ -81,13 +83,14 @@ class OwnershipCoordinator {
   /// What this host may rely on; lives as long as the coordinator.
   HostLease& lease() { return lease_; }
 
-  /// From now on this process works on that half. It outlives `forget`. What cannot be done now is done later.
+  /// From now on this process works on that half, which outlives the coordinator's thread. What cannot be done now is
+  /// done later.
   void join(ShardHolder& holder);
   /// It works on it no more: hands its shards over, again and again until that has succeeded: true. False: it took too
   /// long, or `in_vain`, which is asked after each try, has said that there is no use in another one; the housekeeping
   /// goes on with it until its shards are others'.
   bool leave(ShardHolder& holder, const std::function<bool()>& in_vain);
-  /// It is not there any more.
+  /// It has left: nothing more is done for it, or from when on nothing is in this host's name any more.
   void forget(ShardHolder& holder);
   /// Does what is due, where no thread does.
   void tend(Deadline deadline);

@@ -18,6 +18,9 @@ inline std::string half_name(const QueueAddress& address) {
   return address.queue + (address.half == Half::dlq ? "!" : "");
 }
 
+/// The same of what owners of a standard half tell of the dead letters in their shards.
+inline std::string dead_letters_name(const std::string& queue) { return "!" + queue; }
+
 /// Who has each shard of a half, as a consistent look has found it. A value.
 struct OwnershipLook {
   std::vector<Ownership> shards;  ///< those that count, in their order

@@ -506,7 +506,6 @@ TEST(OwnershipItems, AHeartbeatComesBackAsItWasWritten) {
   auto& figures = beat.figures.at("orders");
   figures.looked_ago = 6s;
   figures.in_use = 7;
-  figures.dead = {.records = 8, .shards = 2, .more = 1, .looked_ago = 9s};
   beat.figures.at("orders").oldest_due = WallTime(1'767'323'045s);
   const auto read = leased::decode_beat(leased::encode_beat(beat, WallTime(1'767'323'045s) + 24h));
   ASSERT_TRUE(read);
