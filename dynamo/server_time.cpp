@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <clocale>
 #include <ctime>
 #include <string>
@@ -75,15 +76,21 @@ std::optional<ClockReading> ServerTime::reading(WallTime wall, SteadyTime steady
 
 std::optional<WallTime> parse_http_date(std::string_view text) {
   static const locale_t kNoLanguage = ::newlocale(LC_ALL_MASK, "C", nullptr);
-  constexpr int kFirstYear = 1970 - 1900;
-  constexpr int kLastYear = 2261 - 1900;  // nanoseconds in 64 bits end soon after
+  constexpr std::chrono::year kFirstYear(1970);
+  constexpr std::chrono::year kLastYear(2261);  // nanoseconds in 64 bits end soon after
   const std::string date(text);
   std::tm parts{};
   const char* const rest = ::strptime_l(date.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts, kNoLanguage);
-  if (rest == nullptr || *rest != '\0' || parts.tm_year < kFirstYear || parts.tm_year > kLastYear) {
+  // Not by timegm(), which counts leap seconds where the time zone of the process does.
+  const std::chrono::year_month_day day(std::chrono::year(parts.tm_year + 1900),
+                                        std::chrono::month(static_cast<unsigned>(parts.tm_mon + 1)),
+                                        std::chrono::day(static_cast<unsigned>(parts.tm_mday)));
+  if (rest == nullptr || *rest != '\0' || !day.ok() || day.year() < kFirstYear || day.year() > kLastYear ||
+      parts.tm_sec > 59) {
     return std::nullopt;
   }
-  return WallTime(std::chrono::seconds(::timegm(&parts)));
+  return WallTime(std::chrono::sys_days(day)) + std::chrono::hours(parts.tm_hour) + std::chrono::minutes(parts.tm_min) +
+         std::chrono::seconds(parts.tm_sec);
 }
 
 bool ClockSkew::learn(const Error& refusal, std::string_view date_header, WallTime local_now, WallTime signed_at) {

@@ -5,10 +5,10 @@
 #include <boost/algorithm/string/case_conv.hpp>
 #include <cstdlib>
 #include <fstream>
-#include <initializer_list>
 #include <locale>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/text/joined.hpp"
@@ -149,16 +149,19 @@ const IniSection& section_in_use(const AwsEnvironment& environment, const Profil
   return section == nullptr ? kEmpty : *section;
 }
 
-/// What the environment says, or else the profile, in small letters: one of these words, the first of which stands
-/// where neither says anything.
+/// What the environment says, or else the profile, in small letters: one of these words; `fallback` where neither
+/// says anything.
 Result<std::string> word(const AwsEnvironment& environment, const Profiles& profiles, const std::string& variable,
-                         const std::string& key, std::initializer_list<std::string_view> words) {
+                         const std::string& key, std::vector<std::string_view> words, std::string_view fallback) {
   auto said = environment.get(variable);
   const std::string place = said ? variable : key + " of profile " + active_profile(environment).name;
   said = said ? std::move(said) : property(section_in_use(environment, profiles), key);
-  std::string known = said ? lower_case(*said) : std::string(*words.begin());
+  std::string known = said ? lower_case(*said) : std::string(fallback);
   if (std::find(words.begin(), words.end(), known) == words.end()) {
-    return Error(ErrorKind::validation, place + " must be " + joined(words, " or ") + ", not \"" + *said + "\"");
+    const std::string last(words.back());
+    words.pop_back();
+    return Error(ErrorKind::validation,
+                 place + " must be " + joined(words) + " or " + last + ", not \"" + *said + "\"");
   }
   return known;
 }
@@ -299,11 +302,12 @@ Result<EndpointSettings> resolve_settings(const AwsEnvironment& environment, con
   EndpointSettings out;
   out.region = resolve_region(environment, profiles).value_or("");
   out.endpoint = configured_endpoint(environment, profiles, "dynamodb").value_or("");
-  SLUICE_TRY(fips, word(environment, profiles, "AWS_USE_FIPS_ENDPOINT", "use_fips_endpoint", {"false", "true"}));
-  SLUICE_TRY(dual,
-             word(environment, profiles, "AWS_USE_DUALSTACK_ENDPOINT", "use_dualstack_endpoint", {"false", "true"}));
+  SLUICE_TRY(fips,
+             word(environment, profiles, "AWS_USE_FIPS_ENDPOINT", "use_fips_endpoint", {"true", "false"}, "false"));
+  SLUICE_TRY(dual, word(environment, profiles, "AWS_USE_DUALSTACK_ENDPOINT", "use_dualstack_endpoint",
+                        {"true", "false"}, "false"));
   SLUICE_TRY(mode, word(environment, profiles, "AWS_ACCOUNT_ID_ENDPOINT_MODE", "account_id_endpoint_mode",
-                        {"preferred", "disabled", "required"}));
+                        {"preferred", "disabled", "required"}, "preferred"));
   out.use_fips = *fips == "true";
   out.use_dual_stack = *dual == "true";
   out.account_id_endpoint_mode = std::move(*mode);

@@ -185,8 +185,10 @@ std::chrono::milliseconds bounded(const sluice::Options& options, const char* na
                                   std::chrono::milliseconds most) {
   const auto value = options.get<std::chrono::milliseconds>(name);
   if (value < least || value > most) {
-    refuse(name,
-           "must be from " + std::to_string(least.count()) + "ms to " + std::to_string(most.count() / 1000) + "s");
+    const auto longest = most % std::chrono::hours(24) == std::chrono::milliseconds(0)
+                             ? std::to_string(most / std::chrono::hours(24)) + "d"
+                             : std::to_string(most / std::chrono::seconds(1)) + "s";
+    refuse(name, "must be from " + std::to_string(least.count()) + "ms to " + longest);
   }
   return value;
 }

@@ -73,7 +73,7 @@ TEST_F(WebhookKit, SaysWhichOptionIsWrong) {
       {{{"url", "ftp://example.com"}}, "must be an address such as"},
       {{{"url", "http://a/"}, {"method", "GET"}},
        "must be one of \"POST\", \"PUT\", \"PATCH\", \"DELETE\"; it is \"GET\""},
-      {{{"url", "http://a/"}, {"timeout", "0s"}}, "must be from 1ms to 86400s"},
+      {{{"url", "http://a/"}, {"timeout", "0s"}}, "must be from 1ms to 1d"},
       {{{"url", "http://a/"}, {"redirects", 11}}, "must be from 0 to 10; it is 11"},
       {{{"url", "http://a/"}, {"bearer_token_env", "NOT_SET_ANYWHERE"}}, "\"NOT_SET_ANYWHERE\", which is not set"}};
   for (const auto& [options, why] : wrong) {

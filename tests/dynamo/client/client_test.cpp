@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <ctime>
 #include <thread>
 
 #include "dynamo/codec/responses.hpp"
 #include "dynamo/credentials/chain.hpp"
 #include "dynamo/server_time.hpp"
+#include "dynamo/signing/signer.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/fake_random.hpp"
 #include "tests/support/fake_transport.hpp"
@@ -356,9 +359,19 @@ TEST(ClockSkew, ReadsTheDateOfAnAnswer) {
   for (const char* text :
        {"", "Sun, 06 Xyz 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 PST", "Sunday, 06-Nov-94 08:49:37 GMT",
         "Sun, 99 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT;", "Mon, 01 Jan 9999 00:00:00 GMT",
-        "Sat, 01 Jan 0000 00:00:00 GMT"}) {
+        "Sat, 01 Jan 0000 00:00:00 GMT", "Mon, 31 Feb 2025 16:00:00 GMT", "Mon, 24 Nov 2025 16:00:60 GMT"}) {
     EXPECT_FALSE(parse_http_date(text)) << text;
   }
+}
+
+TEST(ClockSkew, NoTimeZoneCountsLeapSecondsIn) {
+  ::setenv("TZ", "right/UTC", 1);
+  ::tzset();
+  const WallTime time(std::chrono::seconds(1'764'000'000));
+  EXPECT_EQ(parse_http_date("Mon, 24 Nov 2025 16:00:00 GMT"), time);
+  EXPECT_EQ(signing_timestamp(time), "20251124T160000Z");
+  ::unsetenv("TZ");
+  ::tzset();
 }
 
 }  // namespace

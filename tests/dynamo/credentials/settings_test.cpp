@@ -78,14 +78,14 @@ TEST_F(SettingsTest, SayWhatIsWrongAndWhere) {
     return settings ? std::string() : settings.error().message;
   };
   variables = {{"AWS_USE_FIPS_ENDPOINT", "yes"}};
-  EXPECT_EQ(failure(), "AWS_USE_FIPS_ENDPOINT must be false or true, not \"yes\"");
+  EXPECT_EQ(failure(), "AWS_USE_FIPS_ENDPOINT must be true or false, not \"yes\"");
   variables = {{"AWS_ACCOUNT_ID_ENDPOINT_MODE", "maybe"}};
-  EXPECT_THAT(failure(), HasSubstr("must be preferred or disabled or required"));
+  EXPECT_THAT(failure(), HasSubstr("must be preferred, disabled or required"));
   variables = {{"AWS_PROFILE", "nobody"}};
   EXPECT_THAT(failure(), HasSubstr("AWS_PROFILE names nobody"));
   variables.clear();
   config("[default]\nuse_dualstack_endpoint = 1\n");
-  EXPECT_THAT(failure(), HasSubstr("use_dualstack_endpoint of profile default must be false or true"));
+  EXPECT_THAT(failure(), HasSubstr("use_dualstack_endpoint of profile default must be true or false"));
   config("broken");
   EXPECT_THAT(failure(), HasSubstr("config:1: "));
 }

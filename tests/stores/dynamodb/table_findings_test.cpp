@@ -124,7 +124,7 @@ TEST(TableFindings, ATableWaitsForItsIndexToo) {
   test::FakeClock clock;
   SeededRandom random{1};
   test::model::FixedCredentials credentials;
-  dynamo::Client client{{.region = "eu-west-1"}, transport, credentials, clock, random};
+  dynamo::Client client{{{.region = "eu-west-1"}}, transport, credentials, clock, random};
   TableSpec spec;
   spec.table = "orders";
   const auto checked = check_table(client, spec, Deadline::never());

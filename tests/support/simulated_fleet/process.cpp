@@ -31,7 +31,7 @@ Process::Process(const Site& site, const std::string& name, std::uint64_t seed)
       transport_(site.model, site.timeline.clock(),
                  [&timeline = site.timeline](Duration span) { timeline.clock().takes(span); }),
       credentials_(name),
-      client_({.region = "eu-west-1"}, transport_, credentials_, site.timeline.clock(), random_),
+      client_({{.region = "eu-west-1"}}, transport_, credentials_, site.timeline.clock(), random_),
       queues_(queues_of(site.scene, name, client_, site.timeline.clock(), random_)) {}
 
 void Process::when(SteadyTime time, std::function<void()> act) {
