@@ -93,14 +93,17 @@ void add(const AuditEntry& deed, std::vector<AuditEntry>& entries) {
 
 std::string_view to_string(DeedState state) { return kDeedStates.at(static_cast<std::size_t>(state)); }
 
-bool AuditQuery::wants(const AuditEntry& entry) const {
-  const bool named = std::any_of(names.begin(), names.end(),
-                                 [&entry](const std::string& name) { return name == entry.queue || name == entry.to; });
-  const bool goes_on = entry.state == DeedState::begun;
-  return (names.empty() || named) && (!since || goes_on || noted_at(entry) >= *since);
+bool AuditQuery::names_it(const AuditEntry& entry) const {
+  return names.empty() || std::any_of(names.begin(), names.end(), [&entry](const std::string& name) {
+           return name == entry.queue || name == entry.to;
+         });
 }
 
-std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries) {
+bool AuditQuery::wants(const AuditEntry& entry) const {
+  return names_it(entry) && (!since || entry.state == DeedState::begun || noted_at(entry) >= *since);
+}
+
+std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries, const AuditQuery& query) {
   std::map<std::string, AuditEntry> by_id;
   for (AuditEntry& entry : entries) {
     const auto [known, is_new] = by_id.try_emplace(entry.id, entry);
@@ -118,6 +121,7 @@ std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries) {
     kept.place = std::move(places);
   }
   auto merged = mapped(by_id, [](auto& one) { return std::move(one.second); });
+  std::erase_if(merged, [&query](const AuditEntry& entry) { return !query.wants(entry); });
   std::stable_sort(merged.begin(), merged.end(), [](const AuditEntry& a, const AuditEntry& b) { return a.at > b.at; });
   return merged;
 }
@@ -152,6 +156,7 @@ Result<AuditView> read_deeds(NoticeBoard& board, const AuditQuery& query, Deadli
   }
   AuditView view;
   std::set<std::string> seen;
+  std::size_t wanted = 0;
   SLUICE_TRY(chapter, read_chapter(newest->front().text));
   while (true) {
     bool all_older = query.since.has_value();
@@ -161,12 +166,13 @@ Result<AuditView> read_deeds(NoticeBoard& board, const AuditQuery& query, Deadli
       oldest = std::min(oldest, noted_at(entry));
       entry.place = board.traits().place;
       // A deed that ended in a later chapter stands there as it ended.
-      if (seen.insert(entry.id).second && query.wants(entry)) {
+      if (seen.insert(entry.id).second && query.names_it(entry)) {
+        wanted += query.wants(entry) ? 1 : 0;
         view.deeds.push_back(std::move(entry));
       }
     }
     const std::int64_t before = chapter->number - 1;
-    if (view.deeds.size() >= query.limit || all_older || before < 0) {
+    if (wanted >= query.limit || all_older || before < 0) {
       break;
     }
     SLUICE_TRY(notice, board.read(Topic::audit, key_of(before), deadline));

@@ -48,6 +48,8 @@ struct AuditQuery {
   /// Under way then, or begun later. What goes on is told as far back as chapters are read for the others.
   std::optional<WallTime> since{};
 
+  /// It is about one of the names.
+  bool names_it(const AuditEntry& entry) const;
   bool wants(const AuditEntry& entry) const;
 };
 
@@ -58,14 +60,15 @@ struct AuditView {
   std::optional<WallTime> kept_since{};
 };
 
-/// What several boards tell, the newest first. A deed that several have, or one twice, appears once, as it ended, with
-/// all its places.
-std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries);
+/// What several boards tell and is wanted, the newest first. A deed that several have, or one twice, appears once, as
+/// it ended, with all its places.
+std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries, const AuditQuery& query = {});
 
 /// Notes a deed on the board, or what has become of the one of the same id.
 Result<void> note_deed(queue::NoticeBoard& board, AuditEntry deed, Deadline deadline);
 
-/// The newest of the board's deeds that are wanted; no more chapters are read than that takes. In no order.
+/// The newest of the board's deeds by these names, as many as it takes until so many are wanted; no more chapters are
+/// read than that takes. What another board tells may show that one is not wanted. In no order.
 Result<AuditView> read_deeds(queue::NoticeBoard& board, const AuditQuery& query, Deadline deadline);
 
 }  // namespace sluice::fleet

@@ -208,7 +208,7 @@ Result<AuditView> Fleet::audit(const AuditQuery& query, Deadline deadline) {
     const bool may_lack = query.names.empty() || post.serves(query.names.front());
     all.kept_since = may_lack ? std::max(all.kept_since, view->kept_since) : all.kept_since;
   }
-  all.deeds = merge_audits(std::move(all.deeds));
+  all.deeds = merge_audits(std::move(all.deeds), query);
   all.deeds.resize(std::min(all.deeds.size(), query.limit));
   return all;
 }

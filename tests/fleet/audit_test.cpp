@@ -31,7 +31,7 @@ class AuditTest : public ::testing::Test {
     auto found = read_deeds(*board_, query, soon());
     EXPECT_TRUE(found) << found.error().message();
     kept_since_ = found ? found->kept_since : std::nullopt;
-    return found ? merge_audits(std::move(found->deeds)) : std::vector<AuditEntry>();
+    return found ? merge_audits(std::move(found->deeds), query) : std::vector<AuditEntry>();
   }
   static std::vector<std::string> ids_of(const std::vector<AuditEntry>& deeds) {
     std::vector<std::string> ids;
@@ -206,6 +206,17 @@ TEST_F(AuditTest, ADeedOnSeveralBoardsAppearsOnce) {
   EXPECT_THAT(ids_of(merged), ElementsAre("b", "a"));
   EXPECT_EQ(merged.back().place, "table 'x', table 'y'");
   EXPECT_EQ(merged.back().at, WallTime(100s));
+}
+
+TEST_F(AuditTest, ADeedThatOneBoardTellsToHaveEndedGoesOnOnNone) {
+  AuditEntry begun = deed("a");
+  begun.state = DeedState::begun;
+  begun.at = WallTime(100s);
+  AuditEntry ended = begun;
+  ended.state = DeedState::done;
+  ended.ended_at = WallTime(101s);
+  EXPECT_THAT(merge_audits({begun}, {.since = WallTime(200s)}), SizeIs(1));
+  EXPECT_THAT(merge_audits({begun, ended}, {.since = WallTime(200s)}), IsEmpty());
 }
 
 }  // namespace
