@@ -262,6 +262,9 @@ LedgerRecovery::LedgerRecovery(RecoveryParts parts)
 
 Result<void> LedgerRecovery::start() {
   if (bell_.descriptor() < 0) {
+    bell_ = Bell();
+  }
+  if (bell_.descriptor() < 0) {
     return isolation::state_file_error("what dead hosts held cannot be settled", EMFILE);
   }
   if (watch_.open()) {

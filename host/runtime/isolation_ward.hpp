@@ -165,7 +165,7 @@ class LedgerRecovery final : public Service {
 
   const RecoveryParts parts_;
   const isolation::LedgerFolder folder_;
-  const Bell bell_;         ///< ends the wait
+  Bell bell_;               ///< ends the wait; made anew where it could not be had, until the thread is started
   const Descriptor watch_;  ///< tells of files that are closed in the folder; none: nobody does
   // Synchronises itself.
   std::atomic<bool> looked_{false};

@@ -354,13 +354,15 @@ class WorkerBatch : boost::noncopyable {
       run->attempt.lose_lease();
     }
   }
-  /// It is not waited for any more.
-  void give_up(const Task& task) {
+  /// It is not waited for any more; false: it has come back meanwhile.
+  bool give_up(const Task& task) {
     const MutexLock lock(mutex_);
-    if (Running* const run = find(task); run != nullptr && !run->given_up) {
+    Running* const run = find(task);
+    if (run != nullptr && !run->given_up) {
       run->given_up = true;
       ++given_up_;
     }
+    return run != nullptr;
   }
   /// Of everything that is at work, to the end of `views`.
   void look(std::vector<View>& views) const {

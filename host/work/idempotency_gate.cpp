@@ -91,15 +91,19 @@ IdempotencyGate::Order IdempotencyGate::next(SteadyTime now, SteadyTime deadline
       order.asks.push_back({task, task->lease.receipt.version});
     }
   }
-  order.wake = std::min(order.wake, dispatcher_.holds_back() ? ask_at_ : SteadyTime::max());
+  order.wake = std::min(renew_at_, dispatcher_.holds_back() ? ask_at_ : SteadyTime::max());
   calling_ = !order.empty();
+  if (!calling_ && !dispatcher_.holds_back()) {
+    failures_ = {};  // nothing waits for the end of it, and nothing would find out when it comes
+  }
   return order;
 }
 
 void IdempotencyGate::renew(Order& order, SteadyTime now) {
-  if (own_id_) {
+  if (now < renew_at_) {
     return;
   }
+  renew_at_ = SteadyTime::max();
   for (Task* task : in_flight_.tasks()) {
     if (!task->open() || !has_mark(*task)) {
       continue;
@@ -109,7 +113,7 @@ void IdempotencyGate::renew(Order& order, SteadyTime now) {
       order.renewals.push_back({{job_, hold.key, task->message.id, order.hold_for, hold.fence}, task->part});
       hold.renew_at = now + in_flight_.terms().visibility();
     }
-    order.wake = std::min(order.wake, std::max(hold.renew_at, now));
+    renew_at_ = std::min(renew_at_, std::max(hold.renew_at, now));
   }
 }
 
@@ -181,6 +185,7 @@ void IdempotencyGate::let_in(Task& task, Answer& answer, std::int64_t fence, Ste
   task.key = std::make_unique<KeyHold>();
   if (!own_id_) {
     *task.key = {.key = std::move(answer.found.key), .fence = fence, .renew_at = now + in_flight_.terms().visibility()};
+    renew_at_ = std::min(renew_at_, task.key->renew_at);
   }
   dispatcher_.add(task);
 }

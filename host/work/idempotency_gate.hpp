@@ -114,7 +114,8 @@ class IdempotencyGate {
 
   std::unordered_map<std::string, std::uint32_t> waits_;  ///< by message id: how often in a row
   bool calling_ = false;
-  SteadyTime ask_at_ = SteadyTime::min();  ///< after a failure
+  SteadyTime ask_at_ = SteadyTime::min();    ///< after a failure
+  SteadyTime renew_at_ = SteadyTime::max();  ///< the first mark that is due
   PollBackoff backoff_{kFirstKeyWait, kLastKeyWait};
   FailureRun failures_;
 };

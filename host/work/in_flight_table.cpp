@@ -311,8 +311,9 @@ void InFlightTable::tidy(Task& task) {
   free_.push_back(&task);
 }
 
-void FinishedWork::keep(Task& task) {
-  task.finished_here = is_final(task.disposition);
+void FinishedWork::keep(Task& task) { task.finished_here = is_final(task.disposition); }
+
+void FinishedWork::shrink(Task& task) {
   if (task.message.body.size() > kKeptBody) {
     task.fingerprint = fingerprint_of(task.message);
     task.message.body = {};

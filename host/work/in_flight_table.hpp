@@ -405,7 +405,7 @@ class InFlightTable : boost::noncopyable {
 
 /// The most messages whose end is remembered although it could not be written.
 inline constexpr std::size_t kMaxRemembered = 4096;
-/// Of a finished message with a longer body only a fingerprint is kept until its end is written.
+/// Of a message with a longer body whose end could not be written at once only a fingerprint is kept.
 inline constexpr std::size_t kKeptBody = 4096;
 
 /// What handlers have finished here for good, until it is written. What another holder took away meanwhile is
@@ -414,6 +414,8 @@ class FinishedWork {
  public:
   /// Its handler has come to an end, and has its disposition.
   static void keep(Task& task);
+  /// Its end could not be written at once.
+  static void shrink(Task& task);
   /// Its message is no longer ours, now or already when its handler came to an end. It may come back.
   void remember(const Task& task, Disposition&& disposition);
   struct Remembered {

@@ -244,8 +244,10 @@ SteadyTime WorkerSupervisor::look_at_running(std::uint32_t number, SteadyTime no
       next = std::min(next, stuck_at);
       continue;
     }
+    if (!seat.batch->give_up(*view.running)) {
+      continue;
+    }
     lost = lost || !async || !view.begun;
-    seat.batch->give_up(*view.running);
     assessor_.give_up(*view.running, now - view.started_at, async && view.begun, async ? 1 : views_.size(), now,
                       effects);
   }

@@ -241,6 +241,7 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
 void Settler::failed(Task& task, const Error& error, StepEffects& effects) {
   ++effects.counts.settle_failed;
   task.settling_failed(may_have_happened(error));
+  FinishedWork::shrink(task);
   in_flight_.go_on(task, effects);
   // While it was in a call nobody looked at its lease.
   effects.keeper = true;

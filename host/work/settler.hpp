@@ -194,6 +194,7 @@ class Settler {
   // Nothing has been tried of it.
   void left(Task& task, std::optional<Duration> wait, SteadyTime now, StepEffects& effects) {
     task.settling_failed(false);
+    FinishedWork::shrink(task);
     --task.tries;
     in_flight_.go_on(task, effects);
     effects.keeper = true;

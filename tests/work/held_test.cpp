@@ -116,6 +116,8 @@ TEST(FinishedWork, KnowsAMessageThatComesBackAsItWas) {
     task.message = message;
     task.dispose({queue::CompletionAction::remove, {}, {}, Ending::done, false}, kGranted);
     FinishedWork::keep(task);
+    FinishedWork::shrink(task);
+    EXPECT_LE(task.message.body.size(), kKeptBody);
     finished.remember(task, std::move(task.disposition));
   };
   queue::Message message = delivery("a").message;

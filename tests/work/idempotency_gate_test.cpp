@@ -135,6 +135,21 @@ TEST(IdempotencyGateTest, AJobIsCutOffWhileItsKeysCannotBeLookedUpForLong) {
   EXPECT_FALSE(rig.activity().trouble);
 }
 
+TEST(IdempotencyGateTest, AJobOfWhichNothingWaitsForItsKeyIsInNoTroubleForThem) {
+  KeyRig rig;
+  rig.poll(1);
+  rig.tell(rig.ask(), KeyRig::answer(KeyState::failed));
+  ASSERT_TRUE(rig.activity().trouble);
+  rig.pass(16s);  // beyond half its lease it goes back
+  rig.extend();
+  EXPECT_EQ(rig.settle(), 1U);
+  EXPECT_TRUE(rig.ask().empty());
+  EXPECT_FALSE(rig.activity().trouble);
+  rig.poll(1);
+  rig.tell(rig.ask(), KeyRig::answer(KeyState::failed));
+  EXPECT_FALSE(rig.activity().cut_off) << "one may go wrong";
+}
+
 TEST(IdempotencyGateTest, ItsRecordIsPartOfTheCompletion) {
   KeyRig rig;
   rig.come(KeyRig::answer(KeyState::ours));
