@@ -521,8 +521,10 @@ class LeasedOperator final : public table::RecordOperator {
     return owned->drained;
   }
 
-  Result<Place> goal(const Task& task, const core::StateChange& change, std::uint32_t shards, WallTime now,
-                     std::int64_t number, Deadline deadline) const {
+  Result<Place> goal(const Task& task, const core::StateChange& change, WallTime now, std::int64_t number,
+                     Deadline deadline) const {
+    SLUICE_TRY(known, queue_.shards.get(deadline));
+    const std::uint32_t shards = known->count;
     const ChangeAction action = task.change->action;
     const core::MessageState state = state_of(task.item);
     const std::uint32_t from = shard_of(task.item);
@@ -588,19 +590,13 @@ class LeasedOperator final : public table::RecordOperator {
     if (tasks.empty()) {
       return;
     }
-    const auto shards = queue_.shards.get(deadline);
     std::vector<dynamo::TransactWriteRequest> requests;
     std::vector<Task*> moving;
     for (Task* task : tasks) {
-      if (!shards) {
-        task->end(ChangeStatus::failed, 0, shards.error());
-        continue;
-      }
       dynamo::Item there;
       if (!task->removes()) {
         const core::StateChange change = task->wanted(now);
-        const auto number = static_cast<std::int64_t>(requests.size());
-        const auto to = goal(*task, change, shards->count, now, number, deadline);
+        const auto to = goal(*task, change, now, static_cast<std::int64_t>(requests.size()), deadline);
         if (!to) {
           task->end(ChangeStatus::failed, 0, to.error());
           continue;

@@ -497,14 +497,14 @@ RecordWrite update_message(std::string_view table, const AsRead& record, std::st
   return write;
 }
 
-// A shard that has changed hands since has another epoch.
+// A shard that has changed hands since has another epoch. One that nobody can read is less than any.
 dynamo::TransactAction owner_check(const std::string& table, const OwnerFence& fence) {
   return {.kind = dynamo::TransactAction::Kind::check,
           .table = table,
           .item = fence.ownership.key(),
-          .condition = fence.epoch == 0 ? "NOT #e > :e" : "#e = :e",
+          .condition = fence.epoch <= 0 ? "NOT #e > :e" : "#e = :e",
           .names = {{"#e", std::string(attribute::kEpoch)}},
-          .values = {{":e", AttributeValue::number(fence.epoch)}}};
+          .values = {{":e", AttributeValue::number(std::max<std::int64_t>(0, fence.epoch))}}};
 }
 
 dynamo::TransactAction put_alias_anyway(const table::QueueTable& table, const std::string& id, const Place& target) {

@@ -176,7 +176,7 @@ table::DeliveryWrite LeasedWriter::end(const Completion& completion, std::size_t
     return write;
   }
   write.in_transaction = &completion;
-  if (strict_fence_) {
+  if (strict_fence_ && (completion.effects || moves(completion))) {
     const auto fence = OwnerFence::of({place_.queue, half_}, out.spot.first, out.epoch);
     write.beside.push_back(owner_check(place_.table, fence));
   }

@@ -232,12 +232,15 @@ void OwnedHalf::follow_rules(std::uint32_t source, const ClaimRules& asked) {
 
 Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& request, const Announce& announce,
                                  Deadline deadline) {
+  {
+    const MutexLock lock(mutex_);
+    SLUICE_PASS_ON(check(request.rules));
+  }
   if (request.rules.order != Order::none) {
     records_.order_wanted(request.rules.order, deadline);
   }
   {
     const MutexLock lock(mutex_);
-    SLUICE_PASS_ON(check(request.rules));
     follow_rules(source, request.rules);
   }
   read(request, deadline);

@@ -364,6 +364,18 @@ TEST(PostgresConnect, GoesToTheNextServerWhereOneDoesNotAnswer) {
   EXPECT_TRUE(desk.has_value()) << desk.error().message();
 }
 
+TEST(PostgresConnect, AServerOfSeveralWithoutAPortHasTheUsualOne) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  Settings settings = table.settings();
+  settings.config.url.replace(settings.config.url.find('@'), 1, "@127.0.0.2,");
+  const SystemClock clock;
+  SeededRandom random;
+  const auto database = make_postgres_database(settings, clock, random);
+  const auto desk = database->open_admin(Deadline::after(clock, seconds(10)));
+  EXPECT_TRUE(desk.has_value()) << desk.error().message();
+}
+
 TEST(PostgresConnect, VerifiesTheServersCertificateAndName) {
   SLUICE_NEEDS_POSTGRES();
   const auto secure = test::PostgresServer::start({"-c", "fsync=off"});
@@ -382,6 +394,10 @@ TEST(PostgresConnect, VerifiesTheServersCertificateAndName) {
     good = finding(settings);  // it may still be starting up
   }
   EXPECT_NE(good.find("there is no table"), std::string::npos) << "connected, and verified: " << good;
+  settings.config.url =
+      "postgres://sluice:secret@nobody.invalid:" + std::to_string(secure->port()) + "/postgres?hostaddr=127.0.0.1";
+  EXPECT_NE(finding(settings).find("there is no table"), std::string::npos) << finding(settings);
+  settings.config.url = secure->url();
   settings.config.tls->server_name = "other.internal";
   EXPECT_NE(finding(settings).find("does not match host name"), std::string::npos) << finding(settings);
   settings.config.tls.emplace();

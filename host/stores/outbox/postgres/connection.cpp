@@ -8,6 +8,7 @@
 #include <boost/algorithm/string/split.hpp>
 #include <boost/algorithm/string/trim_all.hpp>
 #include <charconv>
+#include <map>
 
 #include "base/ranges.hpp"
 #include "base/text/joined.hpp"
@@ -56,15 +57,20 @@ UrlParts parts_of(std::string_view url) {
   return parts;
 }
 
-/// The servers that a URL names as libpq reads it, in the order in which they are to be tried; never empty. An empty
-/// host or the port 0: it is libpq's to say.
-std::vector<ServerPlace> servers_of(const std::string& url) {
+/// What a URL says, by libpq's keywords.
+std::map<std::string, std::string> options_in(const std::string& url) {
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(PQconninfoParse(url.c_str(), nullptr),
                                                                              PQconninfoFree);
   std::map<std::string, std::string> read;
   for (const PQconninfoOption* one = options.get(); one != nullptr && one->keyword != nullptr; ++one) {
     read.emplace(one->keyword, one->val == nullptr ? "" : one->val);
   }
+  return read;
+}
+
+/// The servers that a URL names, in the order in which they are to be tried; never empty. An empty host or the port 0:
+/// it is libpq's to say.
+std::vector<ServerPlace> servers_of(std::map<std::string, std::string> read) {
   std::vector<std::string> hosts;
   std::vector<std::string> ports;
   boost::split(hosts, read["host"], boost::is_any_of(","));
@@ -74,7 +80,9 @@ std::vector<ServerPlace> servers_of(const std::string& url) {
   }
   std::vector<ServerPlace> servers;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    servers.push_back({hosts[i], parse_number<std::uint16_t>(ports[ports.size() == 1 ? 0 : i]).value_or(0)});
+    const std::string& port = ports[ports.size() == 1 ? 0 : i];
+    servers.push_back(
+        {hosts[i], ports.size() > 1 && port.empty() ? kDefaultPort : parse_number<std::uint16_t>(port).value_or(0)});
   }
   return servers;
 }
@@ -245,7 +253,7 @@ Error closed() { return {ErrorCode::unavailable, "the connection is closed"}; }
 }  // namespace
 
 ServerPlace server_of(const std::string& url) {
-  const ServerPlace first = servers_of(parts_of(url).url).front();
+  const ServerPlace first = servers_of(options_in(parts_of(url).url)).front();
   return {first.host.empty() ? "localhost" : first.host, first.port == 0 ? kDefaultPort : first.port};
 }
 
@@ -282,7 +290,8 @@ class PostgresConnection final : public SqlConnection {
     while (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING) {
       const short events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT | POLLIN;
       if (!connection->await(events, deadline)) {
-        return connect_error("the server at \"" + std::string(PQhost(raw)) + "\" did not answer in time", info);
+        return Error(ErrorCode::unavailable,
+                     "the server at \"" + std::string(PQhost(raw)) + "\" did not answer in time");
       }
       status = PQconnectPoll(raw);
     }
@@ -472,22 +481,26 @@ class PostgresConnection final : public SqlConnection {
 // To the first address at which a server answers, whatever it says.
 Result<std::unique_ptr<SqlConnection>> connect(const Settings& settings, const std::string& preamble,
                                                Deadline deadline) {
-  const ConnectionInfo info = connection_info(settings);
-  std::vector<ServerPlace> servers = servers_of(info.front().second);
+  ConnectionInfo info = connection_info(settings);
+  const std::string name = settings.config.tls ? settings.config.tls->server_name : "";
+  auto read = options_in(info.front().second);
+  if (!read["hostaddr"].empty()) {
+    add(info, "host", name);
+  }
+  std::vector<ServerPlace> servers = servers_of(std::move(read));
   if (settings.tunnel) {
     SLUICE_TRY(socket, settings.tunnel(deadline));
     // libpq takes the folder and the port, and makes the file's name of them.
     const auto port = parse_number<std::uint16_t>(socket->substr(socket->rfind('.') + 1));
     servers = {{socket->substr(0, socket->rfind('/')), port.value_or(0)}};
   }
-  const std::string name = settings.config.tls ? settings.config.tls->server_name : "";
   const auto ask = [&](const ServerPlace& server, Deadline its) -> Result<std::unique_ptr<SqlConnection>> {
     if (server.host.empty() || server.host.find_first_of("/@") == 0) {
       return PostgresConnection::open(at(info, server, ""), preamble, its);
     }
     const auto addresses = addresses_of(server.host, kClock, its);
     if (!addresses) {
-      return connect_error(addresses.error().message(), info);
+      return Error(ErrorCode::unavailable, addresses.error().message());
     }
     const ServerPlace expected{name.empty() ? server.host : name, server.port};
     return first_reached(*addresses, kClock, its, [&](const std::string& address, Deadline until) {
