@@ -19,6 +19,13 @@ constexpr std::size_t kMostWaits = 10'000;
 
 std::string shown(const std::string& key) { return "'" + clean_utf8(key, kShownBytes, "?") + "'"; }
 
+/// The same for every message whose handler has staged nothing.
+std::shared_ptr<const queue::Effects> own_record(const config::JobConfig& job) {
+  auto effects = std::make_shared<queue::Effects>();
+  effects->key = queue::KeyRecord{.job = job.name, .key = {}, .ttl = job.idempotency->ttl, .own_id = true};
+  return effects;
+}
+
 }  // namespace
 
 FoundKey key_in_json(const std::string& json, const std::string& pointer) {
@@ -70,6 +77,7 @@ IdempotencyGate::IdempotencyGate(const config::JobConfig& job, const FailurePoli
       job_(job.name),
       policy_(policy),
       own_id_(keys_ && MessageKey(*keys_).own_id()),
+      own_record_(own_id_ ? own_record(job) : nullptr),
       in_flight_(in_flight),
       dispatcher_(dispatcher),
       settler_(settler),
@@ -229,6 +237,10 @@ void IdempotencyGate::seal(const Task& task, const std::shared_ptr<const queue::
                            Disposition& disposition) const {
   const bool keeps_key = task.key != nullptr && SLUICE_GUARD(key_recorded_with_ack);
   if (disposition.ending != Ending::done || (!staged && !keeps_key)) {
+    return;
+  }
+  if (!staged && own_id_) {
+    disposition.effects = own_record_;
     return;
   }
   // Its worker has let go of it.

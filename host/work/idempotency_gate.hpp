@@ -107,6 +107,7 @@ class IdempotencyGate {
   const std::string job_;
   const FailurePolicy& policy_;
   const bool own_id_;
+  const std::shared_ptr<const queue::Effects> own_record_;
   InFlightTable& in_flight_;
   Dispatcher& dispatcher_;
   Settler& settler_;
