@@ -141,18 +141,10 @@ class TransactionWriter {
       draft.refuse(std::move(*refused));
       return;
     }
-    const Effects& effects = draft.effects();
-    // In the order in which it counts that one is refused (core::TransactionPart).
-    draft.add(request_of(draft.write.record), {});
-    for (const TransactAction& action : draft.write.beside) {
-      draft.add(action, {});
-    }
-    if (effects.key) {
-      draft.add(record_request(place_.table, *effects.key, draft.receipt().id, now, layout_->marks()),
-                {{"its idempotency key"}, core::TransactionPart::key});
-    }
-    if (!add_writes(draft, effects) || !add_messages(draft, effects, now)) {
-      return;
+    for (const core::TransactionPart part : core::kTransactionOrder) {
+      if (!add(draft, part, now)) {
+        return;
+      }
     }
     if (draft.request.actions.size() > dynamo::kMostActions) {
       draft.refuse({SettleStatus::refused,
@@ -162,6 +154,29 @@ class TransactionWriter {
       return;
     }
     draft.request.token = transaction_token(place_, parts_.nonces);
+  }
+
+  bool add(Draft& draft, core::TransactionPart part, WallTime now) const {
+    const Effects& effects = draft.effects();
+    switch (part) {
+      case core::TransactionPart::end:
+        draft.add(request_of(draft.write.record), {});
+        for (const TransactAction& action : draft.write.beside) {
+          draft.add(action, {});
+        }
+        return true;
+      case core::TransactionPart::key:
+        if (effects.key) {
+          draft.add(record_request(place_.table, *effects.key, draft.receipt().id, now, layout_->marks()),
+                    {{"its idempotency key"}, part});
+        }
+        return true;
+      case core::TransactionPart::writes:
+        return add_writes(draft, effects);
+      case core::TransactionPart::messages:
+        return add_messages(draft, effects, now);
+    }
+    return true;
   }
 
   bool add_messages(Draft& draft, const Effects& effects, WallTime now) const {
