@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/ranges.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/item_write.hpp"
 #include "host/queue/message.hpp"
@@ -89,17 +90,13 @@ class DirectClaimer {
 
   // From the heads, strongly consistent, so that the first of a group is the first.
   Result<void> read(std::vector<Shard>& shards, std::size_t enough, Deadline deadline) const {
-    std::vector<Shard*> open;
-    std::transform(shards.begin(), shards.end(), std::back_inserter(open), [](Shard& shard) { return &shard; });
+    auto open = mapped(shards, [](Shard& shard) { return &shard; });
     for (int pages = 0; pages < kMostPages && !open.empty(); ++pages) {
-      std::vector<owned::MessageRecords::Query> queries;
-      for (const Shard* shard : open) {
-        queries.push_back({shard->number,
-                           {.from = shard->from,
-                            .to = last_sort_key(Priority::low, kEndOfTime),
-                            .consistent = true,
-                            .limit = enough}});
-      }
+      const auto queries = mapped(open, [enough](const Shard* shard) {
+        return owned::MessageRecords::Query{
+            shard->number,
+            {.from = shard->from, .to = last_sort_key(Priority::low, kEndOfTime), .consistent = true, .limit = enough}};
+      });
       auto answers = messages_.read(queries, deadline);
       std::vector<Shard*> left;
       for (std::size_t i = 0; i < open.size(); ++i) {
