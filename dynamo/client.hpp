@@ -53,6 +53,9 @@ struct ClientOptions : EndpointSettings {
   std::function<void(const CallRecord&)> observer{};
 };
 
+inline constexpr std::size_t kMaxBatchStatements = 25;
+inline constexpr std::size_t kMaxBatchKeys = 100;
+
 struct GetItemRequest {
   std::string table;
   Item key;
@@ -187,12 +190,12 @@ class Client {
   std::vector<Result<Page>> query_each(std::span<const QueryRequest> requests, Deadline deadline);
   Result<Page> scan(const ScanRequest& request, Deadline deadline);
 
-  /// At most 25 statements a batch; several batches run side by side. Results in the order of the batches. The
+  /// At most kMaxBatchStatements a batch; several batches run side by side. Results in the order of the batches. The
   /// answer is HTTP 200 even when every statement failed: look at each result. Never repeated by the client when the
   /// outcome is unknown.
   std::vector<Result<BatchStatementOutput>> batch_execute(std::span<const std::vector<Statement>> batches,
                                                           Deadline deadline);
-  /// At most 100 keys of one table; consistent. Absent ones are missing from the answer.
+  /// At most kMaxBatchKeys of one table; consistent. Absent ones are missing from the answer.
   Result<std::vector<Item>> batch_get(const std::string& table, std::span<const Item> keys, Deadline deadline);
 
   Result<TableDescription> create_table(const CreateTableRequest& request, Deadline deadline);

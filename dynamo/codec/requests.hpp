@@ -27,7 +27,4 @@ std::string encode_batch_get(std::string_view table, std::span<const Item> keys)
 std::string encode_describe_table(std::string_view table);
 std::string encode_enable_time_to_live(std::string_view table, std::string_view attribute);
 
-inline constexpr std::size_t kMaxBatchStatements = 25;
-inline constexpr std::size_t kMaxBatchKeys = 100;
-
 }  // namespace sluice::dynamo

@@ -16,10 +16,8 @@ namespace sluice::queue::table {
 /// DynamoDB's limits.
 inline constexpr std::size_t kMaxItemBytes = 400 * 1024;
 inline constexpr std::size_t kMaxIdBytes = 2048;
-inline constexpr std::size_t kMaxStatementsPerBatch = 25;
 /// Of values in one batch: a request holds 16 MB, and JSON may write a byte as six.
 inline constexpr std::size_t kMaxBatchBytes = 2'500'000;
-inline constexpr std::size_t kMaxKeysPerBatchGet = 100;
 
 /// Longest failure text that is kept with a message, in bytes.
 inline constexpr std::size_t kMaxFailureBytes = 1024;

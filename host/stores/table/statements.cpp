@@ -268,7 +268,7 @@ struct StatementRunner::Batch {
   std::size_t bytes = 0;
 
   bool has_room_for(const Task& task) const {
-    return members.size() < kMaxStatementsPerBatch && !task.alone && !members.front()->alone &&
+    return members.size() < dynamo::kMaxBatchStatements && !task.alone && !members.front()->alone &&
            bytes + task.bytes <= kMaxBatchBytes;
   }
 };
@@ -435,8 +435,8 @@ dynamo::Result<std::vector<dynamo::Item>> read_items(dynamo::Client& client, con
   std::copy_if(keys.begin(), keys.end(), std::back_inserter(distinct),
                [&](const dynamo::Item& key) { return seen.insert(dynamo::encode_item(key)).second; });
   std::vector<dynamo::Item> found;
-  for (std::size_t from = 0; from < distinct.size(); from += kMaxKeysPerBatchGet) {
-    const std::size_t count = std::min(kMaxKeysPerBatchGet, distinct.size() - from);
+  for (std::size_t from = 0; from < distinct.size(); from += dynamo::kMaxBatchKeys) {
+    const std::size_t count = std::min(dynamo::kMaxBatchKeys, distinct.size() - from);
     SLUICE_TRY(items, client.batch_get(table, std::span(distinct).subspan(from, count), deadline));
     std::move(items->begin(), items->end(), std::back_inserter(found));
   }

@@ -132,8 +132,8 @@ class TableKeys final : public IdempotencyKeys {
     const Indices open = mark(claims, marking, answers, deadline);
     looking.insert(looking.end(), open.begin(), open.end());
     // What one read brings is known, whatever becomes of the next one.
-    for (std::size_t from = 0; from < looking.size(); from += kMaxKeysPerBatchGet) {
-      const std::size_t count = std::min(kMaxKeysPerBatchGet, looking.size() - from);
+    for (std::size_t from = 0; from < looking.size(); from += dynamo::kMaxBatchKeys) {
+      const std::size_t count = std::min(dynamo::kMaxBatchKeys, looking.size() - from);
       look(claims, std::span(looking).subspan(from, count), answers, deadline);
     }
     return answers;

@@ -12,7 +12,6 @@ namespace {
 
 using dynamo::AttributeValue;
 
-constexpr std::size_t kStatementsAtOnce = 25;
 constexpr std::size_t kMostNamed = 300;  // bytes of names in a finding, about
 
 constexpr std::string_view kCounter = "counter";
@@ -63,7 +62,7 @@ class Marks {
                              " = ? AND " + in_quotes(place_.columns().id) + " = ? RETURNING ALL OLD *";
     std::vector<std::vector<dynamo::Statement>> batches;
     for (std::size_t i = 0; i < places.size(); ++i) {
-      if (i % kStatementsAtOnce == 0) {
+      if (i % dynamo::kMaxBatchStatements == 0) {
         batches.emplace_back();
       }
       const RowEdit& mark = marks_[places[i]];
@@ -72,13 +71,13 @@ class Marks {
     const auto outputs = place_.client().batch_execute(batches, deadline);
     std::optional<Error> failure;
     for (std::size_t i = 0; i < places.size(); ++i) {
-      const auto& output = outputs[i / kStatementsAtOnce];
+      const auto& output = outputs[i / dynamo::kMaxBatchStatements];
       if (!output) {
         // A row that was deleted by a request whose answer was lost is found to be gone when the mark is repeated.
         failure = failure ? failure : place_.error_of(output.error());
         continue;
       }
-      const dynamo::StatementResult& result = output->results[i % kStatementsAtOnce];
+      const dynamo::StatementResult& result = output->results[i % dynamo::kMaxBatchStatements];
       const auto noted = note(places[i], result.error, result.item.empty() ? MarkStatus::gone : MarkStatus::written);
       failure = failure || noted ? failure : noted.error();
     }

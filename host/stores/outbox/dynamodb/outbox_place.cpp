@@ -129,7 +129,6 @@ namespace {
 using dynamo::AttributeValue;
 using Value = RowEdit::Value;
 
-constexpr std::size_t kKeysAtOnce = 100;
 constexpr std::uint32_t kMostBuckets = 4096;
 constexpr std::size_t kMostUnknown = 100;
 constexpr Duration kLookEvery = std::chrono::hours(1);
@@ -212,8 +211,8 @@ Result<std::map<RowKey, dynamo::Item>> OutboxPlace::find(std::span<const RowKey>
     }
   }
   std::map<RowKey, dynamo::Item> found;
-  for (std::size_t first = 0; first < keys.size(); first += kKeysAtOnce) {
-    const auto some = std::span(keys).subspan(first, std::min(kKeysAtOnce, keys.size() - first));
+  for (std::size_t first = 0; first < keys.size(); first += dynamo::kMaxBatchKeys) {
+    const auto some = std::span(keys).subspan(first, std::min(dynamo::kMaxBatchKeys, keys.size() - first));
     SLUICE_TRY(items, told(client_.batch_get(table().table, some, deadline)));
     for (dynamo::Item& item : *items) {
       if (id_of(item)) {
