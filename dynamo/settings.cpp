@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/ranges.hpp"
 #include "base/text/joined.hpp"
 
 namespace sluice::dynamo {
@@ -157,7 +158,7 @@ Result<std::string> word(const AwsEnvironment& environment, const Profiles& prof
   const std::string place = said ? variable : key + " of profile " + active_profile(environment).name;
   said = said ? std::move(said) : property(section_in_use(environment, profiles), key);
   std::string known = said ? lower_case(*said) : std::string(fallback);
-  if (std::find(words.begin(), words.end(), known) == words.end()) {
+  if (!contains(words, known)) {
     const std::string last(words.back());
     words.pop_back();
     return Error(ErrorKind::validation,

@@ -16,22 +16,6 @@ inline std::string_view trim(std::string_view text) {
                                          : text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-/// With one space in place of each run of what is blank, and none at the ends.
-template <typename IsBlank>
-std::string squeezed(std::string_view text, IsBlank is_blank) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    if (!is_blank(c)) {
-      out += c;
-    } else if (!out.empty() && out.back() != ' ') {
-      out += ' ';
-    }
-  }
-  out.erase(out.find_last_not_of(' ') + 1);
-  return out;
-}
-
 /// An origin without the slashes at its end.
 inline std::string without_slash(std::string origin) {
   while (origin.ends_with('/')) {

@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/trim_all.hpp>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -18,7 +19,6 @@
 #include "base/text/number.hpp"
 #include "base/text/utf8.hpp"
 #include "dynamo/codec/json_codec.hpp"
-#include "dynamo/text.hpp"
 
 namespace sluice::dynamo {
 namespace {
@@ -592,8 +592,9 @@ Result<TimeToLive> decode_time_to_live(std::string_view body) {
 
 std::string one_line(std::string_view text) {
   constexpr std::string_view kEllipsis = "...";
-  const std::string line = squeezed(clean_utf8(text, std::string_view::npos),
-                                    [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7F; });
+  const std::string line =
+      boost::algorithm::trim_fill_copy_if(clean_utf8(text, std::string_view::npos), " ",
+                                          [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7F; });
   return line.size() <= kMaxErrorText ? line
                                       : std::string(cut_utf8(line, kMaxErrorText - kEllipsis.size())).append(kEllipsis);
 }

@@ -1,16 +1,18 @@
 #include "dynamo/signing/signer.hpp"
 
 #include <algorithm>
+#include <boost/algorithm/string/classification.hpp>
+#include <boost/algorithm/string/trim_all.hpp>
 #include <chrono>
 #include <cstdio>
 #include <map>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text/lower_case.hpp"
 #include "base/text/percent.hpp"
 #include "dynamo/signing/digest.hpp"
 #include "dynamo/signing/uri.hpp"
-#include "dynamo/text.hpp"
 
 namespace sluice::dynamo {
 namespace {
@@ -58,7 +60,8 @@ std::map<std::string, std::string> canonical_headers(const Headers& headers) {
     std::string key = lower_case(name);
     if (!is_never_signed(key)) {
       const auto [place, added] = canonical.try_emplace(std::move(key));
-      place->second += (added ? "" : ",") + squeezed(value, [](char c) { return c == ' ' || c == '\t'; });
+      place->second +=
+          (added ? "" : ",") + boost::algorithm::trim_fill_copy_if(value, " ", boost::algorithm::is_any_of(" \t"));
     }
   }
   return canonical;
