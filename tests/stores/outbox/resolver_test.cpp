@@ -6,66 +6,20 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <thread>
-
-#include "base/mutex.hpp"
 #include "host/stores/outbox/mysql/mysql_database.hpp"
 #include "host/stores/outbox/network/tcp_connect.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "host/stores/outbox/tunnel/ssh_tunnel.hpp"
+#include "tests/support/hanging_name.hpp"
 #include "tests/support/loopback.hpp"
-
-namespace {
-
-using sluice::Condition;
-using sluice::Mutex;
-using sluice::MutexLock;
-
-/// Who asks for a name below "hangs.invalid" waits until it is let go, or 20 s.
-class Hang {
- public:
-  void wait() {
-    const MutexLock lock(mutex_);
-    ++asked_;
-    changed_.wait_until(mutex_, std::chrono::steady_clock::now() + std::chrono::seconds(20),
-                        [this]() SLUICE_REQUIRES(mutex_) { return gone_on_; });
-  }
-  void let_go() {
-    const MutexLock lock(mutex_);
-    gone_on_ = true;
-    changed_.notify_all();
-  }
-  void begin() {
-    const MutexLock lock(mutex_);
-    gone_on_ = false;
-    asked_ = 0;
-  }
-  int asked() {
-    const MutexLock lock(mutex_);
-    return asked_;
-  }
-
- private:
-  Mutex mutex_;
-  Condition changed_;
-  int asked_ SLUICE_GUARDED_BY(mutex_) = 0;
-  bool gone_on_ SLUICE_GUARDED_BY(mutex_) = false;
-};
-
-Hang& hang() {
-  static auto* const hang = new Hang();  // who asks may outlive the test
-  return *hang;
-}
-
-}  // namespace
 
 /// Whoever connects finds this one before the C library's. "two.invalid" is a machine of two addresses.
 extern "C" __attribute__((visibility("default"))) int getaddrinfo(const char* node, const char* service,
                                                                   const addrinfo* hints, addrinfo** found) {
   static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
   const std::string_view name = node == nullptr ? "" : node;
-  if (name.ends_with("hangs.invalid")) {
-    hang().wait();
+  if (sluice::test::HangingName::is(name)) {
+    sluice::test::hang().wait();
     return EAI_AGAIN;
   }
   if (name != "two.invalid") {
@@ -80,6 +34,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using test::hang;
 using ::testing::HasSubstr;
 
 class OutboxResolver : public ::testing::Test {
