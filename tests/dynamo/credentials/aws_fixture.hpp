@@ -17,7 +17,7 @@ namespace sluice::dynamo {
 
 /// A user's world of AWS settings: variables, a home folder of its own, and the services behind a fake transport.
 class AwsFixture : public testing::Test {
- protected:
+ public:
   AwsFixture() {
     std::string pattern = (std::filesystem::temp_directory_path() / "sluice-aws-XXXXXX").string();
     home = mkdtemp(pattern.data());
@@ -25,6 +25,7 @@ class AwsFixture : public testing::Test {
   }
   ~AwsFixture() override { std::filesystem::remove_all(home); }
 
+ protected:
   AwsEnvironment environment() const {
     return {[values = variables](const std::string& name) -> std::optional<std::string> {
               const auto found = values.find(name);

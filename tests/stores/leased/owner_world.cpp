@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/ranges.hpp"
 #include "dynamo/client.hpp"
 #include "host/stores/leased/leased_record.hpp"
 
@@ -145,14 +146,13 @@ void OwnerWorld::remove(dynamo::Item key) {
 }
 
 std::size_t insert_all(dynamo::Client& client, const std::vector<dynamo::Item>& items, Deadline deadline) {
-  std::vector<dynamo::Statement> batch;
-  for (const dynamo::Item& item : items) {
-    batch.push_back(queue::table::statement_of({.kind = queue::table::RecordWrite::Kind::insert,
-                                                .table = kOwnersTable,
-                                                .expected = {},
-                                                .item = item,
-                                                .names = &leased::kNames}));
-  }
+  const auto batch = mapped(items, [](const dynamo::Item& item) {
+    return queue::table::statement_of({.kind = queue::table::RecordWrite::Kind::insert,
+                                       .table = kOwnersTable,
+                                       .expected = {},
+                                       .item = item,
+                                       .names = &leased::kNames});
+  });
   const auto outputs = client.batch_execute(std::span(&batch, 1), deadline);
   const auto& output = outputs.front();
   return !output ? 0

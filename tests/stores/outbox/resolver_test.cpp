@@ -38,7 +38,7 @@ using test::hang;
 using ::testing::HasSubstr;
 
 class OutboxResolver : public ::testing::Test {
- protected:
+ public:
   OutboxResolver() { hang().begin(); }
   ~OutboxResolver() override {
     hang().let_go();
@@ -47,6 +47,7 @@ class OutboxResolver : public ::testing::Test {
     }
   }
 
+ protected:
   Deadline soon() const { return Deadline::after(clock_, milliseconds(200)); }
   /// Does something that hangs if nothing ends it.
   template <typename Attempt>
