@@ -30,27 +30,14 @@ std::string group_list(std::span<const Group> groups) {
       ",");
 }
 
-constexpr const char* kDdl = R"(-- The outbox table of [outbox.@1]. Columns of your own may stand beside these.
-CREATE TABLE IF NOT EXISTS @TABLE (
-  @ID @3,
-  @TYPE VARCHAR(255) NOT NULL,
-  @GROUP VARCHAR(255) NOT NULL,
-  @EVENT VARCHAR(255) NOT NULL,
-  @PAYLOAD JSON NOT NULL,
-  @RETRY_AT DATETIME(6) NULL,
-  @RETRY_COUNT INT NULL,
-  @SENT_AT DATETIME(6) NULL@2,
-  PRIMARY KEY (@ID),
+constexpr const char* kTableEnd = R"(,
   -- What is pending lies together here, in its order, however much was sent before.
   KEY outbox_pending (@SENT_AT, @PLACE)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
 )";
 
 // MySQL knows no "IF NOT EXISTS" here, and takes it for a comment.
-constexpr const char* kInUseDdl =
-    R"(-- What the outbox table of [outbox.@1] may lack, while it is in use: writers wait for nothing of it.
--- MariaDB runs this as often as you like; MySQL stops at what is there already.
-@2
+constexpr const char* kInUseIndex = R"(
 -- What is pending lies together here, in its order, however much was sent before.
 CREATE INDEX /*M! IF NOT EXISTS */ outbox_pending ON @TABLE (@SENT_AT, @PLACE);
 )";
@@ -62,20 +49,6 @@ CREATE TABLE IF NOT EXISTS @SOURCE (
   id CHAR(36) CHARACTER SET ascii NOT NULL
 ) ENGINE=InnoDB;
 INSERT IGNORE INTO @SOURCE (one, id) VALUES (1, UUID());
-)";
-
-constexpr const char* kSideDdl = R"(
--- Who has which rows, for coordination = "table". Short-lived facts: it may be emptied while no host runs.
-CREATE TABLE IF NOT EXISTS @SIDE (
-  space CHAR(40) CHARACTER SET ascii NOT NULL,  -- which job: SHA1 of its name
-  kind TINYINT NOT NULL,     -- 1: a bucket, 2: a host's session
-  number BIGINT NOT NULL,    -- of the bucket, or of the session
-  owner BIGINT NOT NULL,     -- of a bucket: the session that has it, or 0
-  counter BIGINT NOT NULL,   -- grows with each change of hands, or with each heartbeat
-  lease_ms BIGINT NOT NULL,  -- of a session: how long others wait without a heartbeat
-  buckets INT NOT NULL,      -- of a session: into how many it shares the outbox
-  PRIMARY KEY (space, kind, number)
-) ENGINE=InnoDB;
 )";
 
 constexpr SqlDialect kDialect{
@@ -113,11 +86,13 @@ constexpr SqlDialect kDialect{
     .time_type = "DATETIME(6) NULL",
     .add_column = "ALTER TABLE @TABLE ADD COLUMN /*M! IF NOT EXISTS */ @1 @2;\n",
     .attribute_type = "VARCHAR(255) NULL",
-    .ddl = kDdl,
-    .in_use_ddl = kInUseDdl,
+    .table_end = kTableEnd,
+    .in_use_note = "-- MariaDB runs this as often as you like; MySQL stops at what is there already.\n",
+    .in_use_index = kInUseIndex,
     .helper_ddl = kHelperDdl,
     .concurrently = "",
-    .side_ddl = kSideDdl};
+    .space_type = "CHAR(40) CHARACTER SET ascii",
+    .side_end = ") ENGINE=InnoDB;\n"};
 
 const std::vector<std::string> kNumbers{"bigint", "int", "mediumint", "smallint", "tinyint"};
 const std::vector<std::string> kTexts{"varchar",  "char",      "text",   "tinytext", "mediumtext",

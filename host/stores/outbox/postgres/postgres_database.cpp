@@ -46,26 +46,6 @@ std::string group_arrays(std::span<const Group> groups) {
          array_of(groups, [](const Group& group) { return group.id; });
 }
 
-constexpr const char* kDdl = R"(-- The outbox table of [outbox.@1]. Columns of your own may stand beside these.
-CREATE TABLE IF NOT EXISTS @TABLE (
-  @ID @3 PRIMARY KEY,
-  @TYPE varchar(255) NOT NULL,
-  @GROUP varchar(255) NOT NULL DEFAULT '',
-  @EVENT varchar(255) NOT NULL,
-  @PAYLOAD json NOT NULL,
-  @RETRY_AT timestamptz,
-  @RETRY_COUNT int,
-  @SENT_AT timestamptz@2
-);
-)";
-
-// Columns that may be NULL and have no default are there at once, however many rows there are.
-constexpr const char* kInUseDdl =
-    R"(-- What the outbox table of [outbox.@1] may lack, while it is in use: writers wait for nothing of it.
--- CREATE INDEX CONCURRENTLY cannot run in a transaction: give this to psql as it is, without --single-transaction and
--- not by -c. Where it was interrupted, `\d` shows an INVALID index: DROP INDEX CONCURRENTLY that one, and run it again.
-@2)";
-
 constexpr const char* kHelperDdl = R"(
 -- What is to be published, in the order of publishing: with it, rows that were sent and are kept cost nothing.
 CREATE INDEX @3IF NOT EXISTS @1 ON @TABLE (@PLACE) WHERE @SENT_AT IS NULL;
@@ -81,20 +61,6 @@ END
 $$;
 DROP TRIGGER IF EXISTS sluice_outbox_notify ON @TABLE;
 CREATE TRIGGER sluice_outbox_notify AFTER INSERT ON @TABLE FOR EACH STATEMENT EXECUTE FUNCTION @SCHEMAsluice_outbox_notify();
-)";
-
-constexpr const char* kSideDdl = R"(
--- Who has which rows, for coordination = "table". Short-lived facts: it may be emptied while no host runs.
-CREATE TABLE IF NOT EXISTS @SIDE (
-  space text NOT NULL,       -- which job
-  kind smallint NOT NULL,    -- 1: a bucket, 2: a host's session
-  number bigint NOT NULL,    -- of the bucket, or of the session
-  owner bigint NOT NULL,     -- of a bucket: the session that has it, or 0
-  counter bigint NOT NULL,   -- grows with each change of hands, or with each heartbeat
-  lease_ms bigint NOT NULL,  -- of a session: how long others wait without a heartbeat
-  buckets int NOT NULL,      -- of a session: into how many it shares the outbox
-  PRIMARY KEY (space, kind, number)
-) WITH (fillfactor = 50);
 )";
 
 // Sessions have the time zone UTC, so that `localtimestamp` fits columns with and without a zone alike. The channel on
@@ -143,11 +109,17 @@ constexpr SqlDialect kDialect{
     .time_type = "timestamptz",
     .add_column = "ALTER TABLE @TABLE ADD COLUMN IF NOT EXISTS @1 @2;\n",
     .attribute_type = "text",
-    .ddl = kDdl,
-    .in_use_ddl = kInUseDdl,
+    .table_end = "\n);\n",
+    // Columns that may be NULL and have no default are there at once, however many rows there are.
+    .in_use_note =
+        "-- CREATE INDEX CONCURRENTLY cannot run in a transaction: give this to psql as it is, without "
+        "--single-transaction and\n-- not by -c. Where it was interrupted, `\\d` shows an INVALID index: DROP INDEX "
+        "CONCURRENTLY that one, and run it again.\n",
+    .in_use_index = "",
     .helper_ddl = kHelperDdl,
     .concurrently = "CONCURRENTLY ",
-    .side_ddl = kSideDdl};
+    .space_type = "text",
+    .side_end = ") WITH (fillfactor = 50);\n"};
 
 const ColumnTypes kTypes{.id = {{"bigint", "integer", "smallint"},
                                 "bigint; where it has no order, name the column that has as 'order_by' in "

@@ -162,6 +162,31 @@ std::vector<Finding> Inspection::findings() && {
 
 namespace {
 
+constexpr const char* kTableDdl = R"(-- The outbox table of [outbox.@1]. Columns of your own may stand beside these.
+CREATE TABLE IF NOT EXISTS @TABLE (
+  @ID @2 PRIMARY KEY,
+  @TYPE varchar(255) NOT NULL,
+  @GROUP varchar(255) NOT NULL DEFAULT '',
+  @EVENT varchar(255) NOT NULL,
+  @PAYLOAD json NOT NULL@3)";
+
+constexpr const char* kInUseDdl =
+    R"(-- What the outbox table of [outbox.@1] may lack, while it is in use: writers wait for nothing of it.
+@2@3)";
+
+constexpr const char* kSideDdl = R"(
+-- Who has which rows, for coordination = "table". Short-lived facts: it may be emptied while no host runs.
+CREATE TABLE IF NOT EXISTS @SIDE (
+  space @1 NOT NULL,  -- which job
+  kind smallint NOT NULL,    -- 1: a bucket, 2: a host's session
+  number bigint NOT NULL,    -- of the bucket, or of the session
+  owner bigint NOT NULL,     -- of a bucket: the session that has it, or 0
+  counter bigint NOT NULL,   -- grows with each change of hands, or with each heartbeat
+  lease_ms bigint NOT NULL,  -- of a session: how long others wait without a heartbeat
+  buckets int NOT NULL,      -- of a session: into how many it shares the outbox
+  PRIMARY KEY (space, kind, number)
+@2)";
+
 // Errors are grouped by their beginning, and only the most frequent are told.
 constexpr const char* kMostGroups = "50";
 constexpr const char* kErrorLetters = "200";
@@ -674,21 +699,20 @@ std::string SqlServer::ddl(bool in_use) const {
   const SqlTable table(settings_.config, this->table().dialect());
   const SqlDialect& dialect = table.dialect();
   const config::OutboxColumns& names = settings_.config.columns;
-  std::string further;
+  std::string columns;
   const std::set<std::string> own{names.id,       names.aggregate_type, names.aggregate_id, names.event,
                                   names.payload,  names.retry_at,       names.retry_count,  names.sent_at,
                                   names.order_by, names.created_at,     names.last_error,   names.failed_at};
   const auto add = [&](const std::string& name, const char* type) {
     if (!name.empty()) {
-      further +=
+      columns +=
           in_use ? table.sql(dialect.add_column, {table.name(name), type}) : ",\n  " + table.name(name) + " " + type;
     }
   };
-  if (in_use) {
-    add(names.retry_at, dialect.time_type);
-    add(names.retry_count, "int");
-    add(names.sent_at, dialect.time_type);
-  } else {
+  add(names.retry_at, dialect.time_type);
+  add(names.retry_count, "int");
+  add(names.sent_at, dialect.time_type);
+  if (!in_use) {
     if (names.order_by != names.created_at) {
       add(names.order_by, dialect.order_type);
     }
@@ -702,11 +726,13 @@ std::string SqlServer::ddl(bool in_use) const {
     }
   }
   const std::string& name = settings_.config.table;
-  return table.sql(in_use ? dialect.in_use_ddl : dialect.ddl,
-                   {settings_.name, further, has_text_ids(names) ? dialect.text_id_type : dialect.id_type}) +
+  const char* id_type = has_text_ids(names) ? dialect.text_id_type : dialect.id_type;
+  return (in_use
+              ? table.sql(kInUseDdl, {settings_.name, dialect.in_use_note, columns}) + table.sql(dialect.in_use_index)
+              : table.sql(kTableDdl, {settings_.name, id_type, columns}) + table.sql(dialect.table_end)) +
          table.sql(dialect.helper_ddl,
                    {table.name(name + "_pending"), table.name(name + "_groups"), in_use ? dialect.concurrently : ""}) +
-         (settings_.config.side_table ? table.sql(dialect.side_ddl) : std::string());
+         (settings_.config.side_table ? table.sql(kSideDdl, {dialect.space_type, dialect.side_end}) : std::string());
 }
 
 }  // namespace sluice::queue::outbox

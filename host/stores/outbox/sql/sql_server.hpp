@@ -98,12 +98,14 @@ struct SqlDialect {
   const char* time_type;     ///< retry_at, sent_at, failed_at
   const char* add_column;    ///< @1 of the type @2, where it is not there
   const char* attribute_type;
-  const char* ddl;         ///< of the outbox @1 with the further columns @2, its id of the type @3
-  const char* in_use_ddl;  ///< what such a table may lack, after the statements @2
+  const char* table_end;     ///< of the table's DDL, behind its columns
+  const char* in_use_note;   ///< before the DDL of what a table in use may lack: how it is run
+  const char* in_use_index;  ///< an index that `table_end` brings, for a table in use
   /// What is made beside both: indexes that may be called @1 and @2, with the word @3.
   const char* helper_ddl;
   const char* concurrently;  ///< @3 for a table that is in use
-  const char* side_ddl;      ///< of @SIDE
+  const char* space_type;    ///< of the column of `space` in @SIDE
+  const char* side_end;      ///< of the DDL of @SIDE
 };
 
 /// Where the user and the password end, of "user:password@host:port/database?..."; npos: there are none. They may hold
