@@ -7,10 +7,10 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
 #include <cstring>
+#include <future>
 #include <map>
-#include <memory>
-#include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/mutex.hpp"
 #include "base/ranges.hpp"
@@ -39,42 +39,38 @@ Result<Addresses> look_up(const std::string& host) {
 class Resolver {
  public:
   Result<Addresses> find(const std::string& host, const Clock& clock, Deadline deadline) {
-    const MutexLock lock(mutex_);
-    forget_ended();
-    std::shared_ptr<Lookup> lookup;
-    if (const auto known = lookups_.find(host); known != lookups_.end()) {
-      lookup = known->second;
-    } else {
-      lookup = std::make_shared<Lookup>();
-      const SignalBlock quiet;
-      lookup->thread = std::jthread([this, host, mine = lookup.get()] { run(host, *mine); });
-      lookups_.emplace(host, lookup);
+    const auto found = lookup_of(host);
+    if (found.wait_until(clock.machine_time(deadline.time())) != std::future_status::ready) {
+      return Error(ErrorCode::timeout, "the name \"" + host + "\" was not resolved in time");
     }
-    const bool in_time = changed_.wait_until(mutex_, clock.machine_time(deadline.time()),
-                                             [&]() SLUICE_REQUIRES(mutex_) { return lookup->found.has_value(); });
-    forget_ended();
-    return in_time ? *lookup->found : Error(ErrorCode::timeout, "the name \"" + host + "\" was not resolved in time");
+    return found.get();
   }
 
  private:
+  using Found = std::shared_future<Result<Addresses>>;
   struct Lookup {
-    std::optional<Result<Addresses>> found;  ///< nothing: the thread runs, and this has to stay
+    Found found;
     std::jthread thread;
   };
 
-  void run(const std::string& host, Lookup& lookup) {
-    auto found = look_up(host);
+  /// The one that is under way, or a new one.
+  Found lookup_of(const std::string& host) {
     const MutexLock lock(mutex_);
-    lookup.found = std::move(found);
-    changed_.notify_all();
-  }
-  void forget_ended() SLUICE_REQUIRES(mutex_) {
-    std::erase_if(lookups_, [](const auto& one) { return one.second->found.has_value(); });
+    std::erase_if(lookups_, [](const auto& one) {
+      return one.second.found.wait_for(Duration::zero()) == std::future_status::ready;
+    });
+    Lookup& lookup = lookups_[host];
+    if (!lookup.found.valid()) {
+      std::packaged_task<Result<Addresses>()> task([host] { return look_up(host); });
+      lookup.found = task.get_future().share();
+      const SignalBlock quiet;
+      lookup.thread = std::jthread(std::move(task));
+    }
+    return lookup.found;
   }
 
   Mutex mutex_;
-  Condition changed_;
-  std::map<std::string, std::shared_ptr<Lookup>> lookups_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::string, Lookup> lookups_ SLUICE_GUARDED_BY(mutex_);
 };
 
 Error failure(int code) {
