@@ -309,7 +309,6 @@ class MysqlConnection final : public SqlConnection {
   }
 
   bool skips_locked() const override { return skips_locked_; }
-  int tries() const override { return 4; }
 
  private:
   MysqlConnection(MYSQL* mysql, std::string place, const Clock& clock)

@@ -40,6 +40,7 @@ Result<Answer> lock_rows(SqlConnection& connection, const std::string& select, b
 }
 
 Result<void> in_transaction(SqlConnection& connection, const std::function<Result<void>()>& work, Deadline deadline) {
+  constexpr int kTries = 4;
   for (int attempt = 1;; ++attempt) {
     SLUICE_PASS_ON(connection.run("BEGIN", deadline));
     auto worked = work();
@@ -54,7 +55,7 @@ Result<void> in_transaction(SqlConnection& connection, const std::function<Resul
     }
     // Where the session is over the server rolls back itself.
     if (ends_session(worked.error().code()) || connection.run("ROLLBACK", deadline).has_error() ||
-        worked.error().code() != ErrorCode::throttled || attempt >= connection.tries()) {
+        worked.error().code() != ErrorCode::throttled || attempt >= kTries) {
       return worked;
     }
   }

@@ -48,13 +48,12 @@ class SqlConnection : public Resource {
   virtual std::int64_t greeted_as() const { return 0; }
   /// The server can pass over rows that somebody else has locked.
   virtual bool skips_locked() const { return true; }
-  /// How often a transaction is tried that a deadlock or a lock of somebody else's has ended.
-  virtual int tries() const { return 1; }
 };
 
 /// Runs a SELECT and locks its rows; with `skip`, those apart that somebody else has locked where the server knows how.
 Result<Answer> lock_rows(SqlConnection& connection, const std::string& select, bool skip, Deadline deadline);
-/// Runs `work` in a transaction, as often as `tries` says. It is rolled back when it fails.
+/// Runs `work` in a transaction, which is rolled back when it fails; anew, up to four times in all, where a deadlock or
+/// a lock of somebody else's has ended it.
 Result<void> in_transaction(SqlConnection& connection, const std::function<Result<void>()>& work, Deadline deadline);
 
 /// How a server spells what the others spell otherwise: patterns in which SqlTable's words stand, and @1, @2 for what
