@@ -200,13 +200,14 @@ void RowScheduler::release(const RowKey& key, const Fate& fate, SteadyTime now) 
 void RowScheduler::handled(const RowKey& key) {
   const auto out = out_.find(key);
   // What is sent again in any case is told apart by where its group has come to.
-  if (out == out_.end() || out->second.group.id.empty() || settings_.resend_sent ||
-      std::exchange(out->second.handled, true)) {
+  if (out == out_.end() || out->second.group.id.empty() || settings_.resend_sent) {
     return;
   }
   const auto line = lines_.find(out->second.group);
   SLUICE_ASSERT(line != lines_.end());
-  line->second.at_work.erase(out->first);
+  if (line->second.at_work.erase(out->first) == 0) {
+    return;  // it was told before
+  }
   ++line->second.unmarked;
   offer(line->second);
   look_after(line);
@@ -267,7 +268,7 @@ std::optional<RowScheduler::Out> RowScheduler::settled(const RowKey& key, Fate f
   SLUICE_ASSERT(line != lines_.end());
   GroupBacklog& group = line->second;
   const bool unsent = group.at_work.erase(place) > 0;
-  group.unmarked -= out.handled ? 1 : 0;
+  group.unmarked -= unsent ? 0 : 1;
   if (fate.kind != Fate::Kind::put_back) {
     group.passed = std::max(group.passed, place);
   }

@@ -63,8 +63,7 @@ class RowScheduler {
     std::int64_t number = 0;  ///< counts what was handed out
     std::int64_t tries = 0;   ///< that it was handed out with
     WallTime sent_at{};       ///< noted by whoever takes it
-    bool handled = false;
-    bool overtakes = false;  ///< one before it in its group was put back, and goes first
+    bool overtakes = false;   ///< one before it in its group was put back, and goes first
   };
   using OutRows = std::unordered_map<RowKey, Out, RowKeyHash>;
 
