@@ -20,14 +20,7 @@ class OutboxOperator final : public Operator {
       : options_(std::move(options)), database_(database), clock_(clock) {}
 
   Result<StoredMessage> get(const std::string& id, Deadline deadline) override {
-    const auto row_id = key_of(id);
-    if (!row_id) {
-      return no_message(name(), id);
-    }
-    auto found = ask(deadline, [&](AdminSession& desk) { return desk.get(*row_id, deadline); });
-    if (!found) {
-      return found.error().code() == ErrorCode::not_found ? no_message(name(), id) : found.error();
-    }
+    SLUICE_TRY(found, find(id, deadline));
     if (found->sent_at && !options_.settings.config.compat) {
       return Error(ErrorCode::not_found, "row " + id + " of " + name() + " was sent and lies in no half any more");
     }
@@ -138,11 +131,7 @@ class OutboxOperator final : public Operator {
     return results;
   }
   Result<std::optional<PartOwner>> owner_of(const std::string& id, Deadline deadline) override {
-    const auto key = key_of(id);
-    if (!key) {
-      return no_message(name(), id);
-    }
-    SLUICE_TRY(found, ask(deadline, [&](AdminSession& desk) { return desk.get(*key, deadline); }));
+    SLUICE_TRY(found, find(id, deadline));
     const std::uint32_t bucket = found->row.bucket;
     PartOwner owner{.part = "bucket " + std::to_string(bucket), .owner = ""};
     const std::vector<Selection> jobs = options_.jobs->all();
@@ -203,6 +192,12 @@ class OutboxOperator final : public Operator {
       idle_.push_back(std::move(session));
       return answer;
     }
+  }
+  Result<StoredRow> find(const std::string& id, Deadline deadline) {
+    const auto key = key_of(id);
+    auto found = key ? ask(deadline, [&](AdminSession& desk) { return desk.get(*key, deadline); })
+                     : Result<StoredRow>(no_message(name(), id));
+    return found || found.error().code() != ErrorCode::not_found ? std::move(found) : no_message(name(), id);
   }
   // Before the first look at rows: what is wrong with the table is better said by name than by the database's parser.
   Result<void> inspected(Deadline deadline) {
