@@ -469,13 +469,13 @@ class DynamoDbAdmin final : public AdminSession {
 class DynamoDbOutbox final : public Database {
  public:
   DynamoDbOutbox(Settings settings, dynamo::Client& client, const Clock& clock, Random& random)
-      : place_(std::move(settings), client, clock), clock_(clock), random_(random) {}
+      : place_(std::move(settings), client, clock), random_(random) {}
 
   Result<std::unique_ptr<LockSession>> open_locks(Deadline /*deadline*/) override {
     // A heartbeat costs a write unit: no more of them than the lease needs.
     const Settings& settings = place_.settings();
-    return make_lease_locks(std::make_unique<DynamoDbLeaseBook>(place_), settings, settings.config.lease / 3, clock_,
-                            random_);
+    return make_lease_locks(std::make_unique<DynamoDbLeaseBook>(place_), settings, settings.config.lease / 3,
+                            place_.clock(), random_);
   }
   Result<std::unique_ptr<ReadSession>> open_reader(Deadline /*deadline*/) override {
     return make_dynamodb_reader(place_);
@@ -514,7 +514,6 @@ Resources:
 
  private:
   OutboxPlace place_;
-  const Clock& clock_;
   Random& random_;
 };
 
