@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "publishing/publishing.hpp"
-
 std::future<Answer> Acknowledgements::expect(const void* message, std::string_view subject) {
   const std::lock_guard lock(mutex_);
   Waiting& waiting = waiting_[message];
@@ -171,11 +169,11 @@ void set_tls(const sluice::Options& options, bool tls, natsOptions* made) {
 
 }  // namespace
 
-NatsPointer<natsOptions> make_options(const sluice::Options& options, const Settings& settings, std::string_view job,
-                                      LinkEvents& events) {
+OwnedOptions make_options(const sluice::Options& options, const Settings& settings, std::string_view job,
+                          LinkEvents& events) {
   natsOptions* made = nullptr;
   check(natsOptions_Create(&made), "libnats cannot be started");
-  NatsPointer<natsOptions> owned(made);
+  OwnedOptions owned(made);
   const std::vector<std::string> servers = servers_option(options);
   std::vector<const char*> addresses;
   addresses.reserve(servers.size());
@@ -238,7 +236,7 @@ Link::Sent Link::send(const Publication& publication) const {
                      static_cast<int>(publication.body.size())) != NATS_OK) {
     throw std::bad_alloc();
   }
-  NatsPointer<natsMsg> owned(made);
+  std::unique_ptr<natsMsg, publishing::FreedBy<natsMsg_Destroy>> owned(made);
   for (const auto& [name, value] : publication.headers) {
     if (natsMsgHeader_Set(made, name.c_str(), value.c_str()) != NATS_OK) {
       throw std::bad_alloc();

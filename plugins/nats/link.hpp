@@ -19,6 +19,8 @@
 #include <variant>
 #include <vector>
 
+#include "publishing/publishing.hpp"
+
 /// The options of a NATS job, checked, but for those that the library alone has to do with. A value.
 struct Settings {
   static constexpr std::array<sluice::OptionSpec, 27> kOptions = {
@@ -170,19 +172,11 @@ class LinkEvents {
   std::uint64_t changes_ = 0;
 };
 
-/// Frees what the library has made.
-struct NatsDestroy {
-  void operator()(natsMsg* message) const { natsMsg_Destroy(message); }
-  void operator()(natsOptions* options) const { natsOptions_Destroy(options); }
-  void operator()(natsConnection* connection) const { natsConnection_Destroy(connection); }
-  void operator()(jsCtx* stream) const { jsCtx_Destroy(stream); }
-};
-template <typename T>
-using NatsPointer = std::unique_ptr<T, NatsDestroy>;
+using OwnedOptions = std::unique_ptr<natsOptions, publishing::FreedBy<natsOptions_Destroy>>;
 
 /// What the library makes of a job's options. Throws std::invalid_argument for what nobody, or the library, can use.
-NatsPointer<natsOptions> make_options(const sluice::Options& options, const Settings& settings, std::string_view job,
-                                      LinkEvents& events);
+OwnedOptions make_options(const sluice::Options& options, const Settings& settings, std::string_view job,
+                          LinkEvents& events);
 
 /// A connection to NATS with its JetStream context. Thread-safe. The settings outlive it.
 class Link {
@@ -214,6 +208,7 @@ class Link {
 
   const Settings& settings_;
   LinkEvents& events_;
-  NatsPointer<natsConnection> connection_;
-  NatsPointer<jsCtx> stream_;  ///< destroyed first: it still uses the connection, and forgets what was not acknowledged
+  std::unique_ptr<natsConnection, publishing::FreedBy<natsConnection_Destroy>> connection_;
+  std::unique_ptr<jsCtx, publishing::FreedBy<jsCtx_Destroy>>
+      stream_;  ///< destroyed first: it still uses the connection, and forgets what was not acknowledged
 };

@@ -342,7 +342,7 @@ class Broker {
   std::string last_error_;
 
   const std::unique_ptr<LinkEvents, LeaveEvents> events_;  ///< left before the connection ends
-  const NatsPointer<natsOptions> options_;
+  const OwnedOptions options_;
   std::once_flag begun_;
   std::jthread keeper_;
 };
