@@ -85,7 +85,7 @@ PublishQueue::Batch PublishQueue::take(Lane& lane, std::vector<Ticket> tickets) 
   std::vector<const Entry*> entries;
   entries.reserve(tickets.size());
   for (const Ticket& ticket : tickets) {
-    ticket->under_way = true;
+    ticket->failure.reset();
     entries.push_back(&ticket->entry);
     lane.waiting.erase(std::find(lane.waiting.begin(), lane.waiting.end(), ticket));
   }
@@ -119,7 +119,6 @@ std::vector<PublishQueue::Ticket> PublishQueue::answered(const Batch& batch, con
   --lane.under_way;
   for (std::size_t i = 0; i < batch.tickets.size(); ++i) {
     Pending& pending = *batch.tickets[i];
-    pending.under_way = false;
     pending.failure = answer.results[i];
     if (!pending.abandoned) {
       (keep(pending, answer.whole && batch.tickets.size() > 1, now, chance) ? kept : ended).push_back(batch.tickets[i]);
@@ -149,7 +148,7 @@ bool PublishQueue::keep(Pending& pending, bool may_be_another, SteadyTime now, d
 }
 
 bool PublishQueue::give_up(const Ticket& ticket) {
-  const bool waits = ticket->failure && !ticket->under_way && !ticket->alone;
+  const bool waits = ticket->failure && !ticket->alone;
   if (waits) {
     abandon(ticket);
   }

@@ -41,9 +41,8 @@ class PublishQueue {
     sluice::SteadyTime since{};  ///< ready to go out
     int attempts = 0;
     bool alone = false;  ///< a batch that it was in was refused as a whole: it may have been the cause
-    bool under_way = false;
     bool abandoned = false;
-    std::optional<Failure> failure{};  ///< of the last attempt; nothing: SNS has it, or has not been asked
+    std::optional<Failure> failure{};  ///< of the last attempt; nothing: SNS has it, has not been asked, or is asked
     std::promise<void> ended{};        ///< for who waits; the queue does not touch it
   };
   using Ticket = std::shared_ptr<Pending>;
