@@ -163,23 +163,11 @@ using std::chrono::nanoseconds;
 /// What an exit code means for the message; is told why it has that one.
 using Verdict = std::function<sluice::Outcome(std::string reason)>;
 
-constexpr std::int64_t kLongestSeconds = 7 * 24 * 3600;
-
-/// "500ms", "30s", "5m", "2h" or "1d", up to a week.
+/// "500ms", "30s", "5m", "2h" or "1d", as all durations of options are written; up to a week.
 std::optional<nanoseconds> parse_delay(std::string_view text) {
-  std::int64_t count = -1;
-  const auto [rest, code] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
-  const std::int64_t milliseconds = unit == "ms"  ? 1
-                                    : unit == "s" ? 1000
-                                    : unit == "m" ? 60'000
-                                    : unit == "h" ? 3'600'000
-                                    : unit == "d" ? 86'400'000
-                                                  : 0;
-  if (code != std::errc() || milliseconds == 0 || count < 0 || count > kLongestSeconds * 1000 / milliseconds) {
-    return std::nullopt;
-  }
-  return std::chrono::milliseconds(count * milliseconds);
+  constexpr nanoseconds kLongest = std::chrono::hours(7 * 24);
+  const auto delay = sluice::detail::parse_duration_text(text);
+  return delay && nanoseconds(*delay) <= kLongest ? std::optional(nanoseconds(*delay)) : std::nullopt;
 }
 
 std::optional<Verdict> parse_verdict(std::string_view text) {
