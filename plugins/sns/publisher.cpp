@@ -176,33 +176,31 @@ Publisher::Publisher(Service& service, QueueLimits limits, sluice::Duration time
       timeout_(timeout),
       clock_(clock),
       random_(random),
-      state_(std::make_shared<State>(limits)),
+      queue_(limits),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
-
-Publisher::~Publisher() = default;
 
 std::optional<Failure> Publisher::publish(const Topic& topic, Entry entry, const sluice::Context& context) {
   PublishQueue::Ticket ticket;
   {
-    const std::lock_guard lock(state_->mutex);
-    ticket = state_->queue.add(topic, std::move(entry), clock_.steady_now());
-    ++state_->changes;
-    state_->changed.notify_one();
+    const std::lock_guard lock(mutex_);
+    ticket = queue_.add(topic, std::move(entry), clock_.steady_now());
+    ++changes_;
+    changed_.notify_one();
   }
   const std::future<void> ended = ticket->ended.get_future();
   while (ended.wait_for(kTick) != std::future_status::ready) {
     const bool stops = context.stop_requested();
     const bool over = stops && context.time_left() <= std::chrono::nanoseconds::zero();
-    const std::lock_guard lock(state_->mutex);
+    const std::lock_guard lock(mutex_);
     if (ended.wait_for(Duration::zero()) == std::future_status::ready) {
       break;
     }
     if (over) {
-      state_->queue.abandon(ticket);
+      queue_.abandon(ticket);
       return Failure{"Timeout", "no answer within the job's timeout", true};
     }
     // What has not failed yet goes out within moments; what has is not tried again in an ending host.
-    if (stops && state_->queue.give_up(ticket)) {
+    if (stops && queue_.give_up(ticket)) {
       break;
     }
   }
@@ -210,19 +208,19 @@ std::optional<Failure> Publisher::publish(const Topic& topic, Entry entry, const
 }
 
 void Publisher::run(const std::stop_token& stop) {
-  std::unique_lock lock(state_->mutex);
+  std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
-    while (auto batch = state_->queue.next(clock_.steady_now())) {
+    while (auto batch = queue_.next(clock_.steady_now())) {
       lock.unlock();
       send(std::move(*batch));
       lock.lock();
     }
-    const sluice::SteadyTime wake = state_->queue.wake(clock_.steady_now());
-    const auto due = [this, seen = state_->changes] { return state_->changes != seen; };
+    const sluice::SteadyTime wake = queue_.wake(clock_.steady_now());
+    const auto due = [this, seen = changes_] { return changes_ != seen; };
     if (wake == sluice::SteadyTime::max()) {
-      state_->changed.wait(lock, stop, due);
+      changed_.wait(lock, stop, due);
     } else {
-      state_->changed.wait_until(lock, stop, wake, due);
+      changed_.wait_until(lock, stop, wake, due);
     }
   }
 }
@@ -230,22 +228,20 @@ void Publisher::run(const std::stop_token& stop) {
 void Publisher::send(PublishQueue::Batch batch) {
   const std::string region = batch.topic.region;
   std::string form = std::move(batch.form);
-  const sluice::Deadline deadline = sluice::Deadline::after(clock_, timeout_);
-  service_.send(region, std::move(form), deadline,
-                [state = state_, batch = std::move(batch), &clock = clock_, &random = random_](
-                    const sluice::dynamo::HttpResult& result, bool mended) {
+  service_.send(region, std::move(form), sluice::Deadline::after(clock_, timeout_),
+                [this, batch = std::move(batch)](const sluice::dynamo::HttpResult& result, bool mended) {
                   BatchAnswer answer = read_batch_answer(result, batch.tickets.size());
                   for (auto& failure : answer.results) {
                     if (failure && mended) {
                       failure->temporary = true;
                     }
                   }
-                  const std::lock_guard lock(state->mutex);
-                  for (const auto& ticket : state->queue.answered(batch, answer, clock.steady_now(), random.unit())) {
+                  const std::lock_guard lock(mutex_);
+                  for (const auto& ticket : queue_.answered(batch, answer, clock_.steady_now(), random_.unit())) {
                     ticket->ended.set_value();
                   }
-                  ++state->changes;
-                  state->changed.notify_one();
+                  ++changes_;
+                  changed_.notify_one();
                 });
 }
 

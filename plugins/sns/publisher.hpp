@@ -90,10 +90,9 @@ class PublishQueue {
 /// and each caller waits for the answer to its own message. Thread-safe.
 class Publisher {
  public:
-  /// The references outlive it and all requests that are under way.
+  /// The references outlive it, and it outlives all requests that are under way.
   Publisher(Service& service, QueueLimits limits, sluice::Duration timeout, const sluice::Clock& clock,
             sluice::Random& random);
-  ~Publisher();
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
@@ -101,17 +100,6 @@ class Publisher {
   std::optional<Failure> publish(const Topic& topic, Entry entry, const sluice::Context& context);
 
  private:
-  /// What the transport's callbacks share with it, which may outlast it.
-  struct State {
-    explicit State(QueueLimits limits) : queue(limits) {}
-
-    std::mutex mutex;
-    std::condition_variable_any changed;
-    // Guarded by mutex.
-    PublishQueue queue;
-    std::uint64_t changes = 0;  ///< messages that came and answers
-  };
-
   void run(const std::stop_token& stop);
   void send(PublishQueue::Batch batch);
 
@@ -119,7 +107,13 @@ class Publisher {
   const sluice::Duration timeout_;
   const sluice::Clock& clock_;
   sluice::Random& random_;
-  const std::shared_ptr<State> state_;
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  // Guarded by mutex_.
+  PublishQueue queue_;
+  std::uint64_t changes_ = 0;  ///< messages that came and answers
+
   std::jthread thread_;
 };
 
