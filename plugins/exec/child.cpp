@@ -121,13 +121,6 @@ class SpawnPlan {
 
 }  // namespace
 
-void Descriptor::reset(int fd) {
-  if (fd_ >= 0) {
-    ::close(fd_);
-  }
-  fd_ = fd;
-}
-
 Child::~Child() {
   if (pid_ > 0) {
     signal_group(SIGKILL);

@@ -9,22 +9,9 @@
 #include <string_view>
 #include <vector>
 
-/// A file descriptor and its one owner.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() { reset(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+#include "publishing/publishing.hpp"
 
-  int get() const { return fd_; }
-  bool open() const { return fd_ >= 0; }
-  void reset(int fd = -1);
-
- private:
-  int fd_ = -1;
-};
+using publishing::Descriptor;
 
 /// What to run. Borrowed for the time of `Child::start`.
 struct Launch {

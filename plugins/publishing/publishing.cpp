@@ -1,10 +1,12 @@
 #include "publishing/publishing.hpp"
 
 #include <openssl/evp.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <boost/algorithm/hex.hpp>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -14,6 +16,15 @@
 #include <utility>
 
 namespace publishing {
+
+void Descriptor::reset(int fd) {
+  const int error = errno;
+  if (open()) {
+    ::close(fd_);
+  }
+  fd_ = fd;
+  errno = error;
+}
 
 bool has_control(std::string_view text) { return std::any_of(text.begin(), text.end(), &is_control); }
 

@@ -25,6 +25,23 @@ struct FreedBy {
   }
 };
 
+/// A file descriptor and its one owner.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  ~Descriptor() { reset(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int get() const { return fd_; }
+  bool open() const { return fd_ >= 0; }
+  /// Leaves errno alone.
+  void reset(int fd = -1);
+
+ private:
+  int fd_;
+};
+
 /// True for the bytes that no header, name or subject may hold: below a space, and DEL.
 constexpr bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 bool has_control(std::string_view text);

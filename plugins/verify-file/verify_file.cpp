@@ -27,6 +27,8 @@
 
 namespace {
 
+using publishing::Descriptor;
+
 void require(int result) {
   if (result != 1) {
     throw std::bad_alloc();  // With a function that was fetched, memory is all these calls can lack.
@@ -83,35 +85,19 @@ int open_beneath(int root, const std::string& path) {
   return ::openat(root, ("./" + path).c_str(), kFlags);
 }
 
-/// A regular file open for reading. A resource.
+/// A regular file open for reading.
 class File {
  public:
-  File() = default;
-  ~File() {
-    if (fd_ >= 0) {
-      ::close(fd_);
-    }
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
   /// Opens `path`; with a `root`, as a process would see it whose root folder that is: no "..", no link leads out of
   /// it. 0, or the errno that says why not; EISDIR for a folder, EINVAL for anything else that is no regular file.
   int open(const std::string& root, const std::string& path) {
     if (root.empty()) {
-      fd_ = ::open(path.c_str(), kFlags);
-    } else {
-      const int folder = ::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-      if (folder < 0) {
-        return errno;
-      }
-      fd_ = open_beneath(folder, path);
-      const int error = errno;
-      ::close(folder);
-      errno = error;
+      file_.reset(::open(path.c_str(), kFlags));
+    } else if (const Descriptor folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)); folder.open()) {
+      file_.reset(open_beneath(folder.get(), path));
     }
     struct stat status {};
-    if (fd_ < 0 || ::fstat(fd_, &status) != 0) {
+    if (!file_.open() || ::fstat(file_.get(), &status) != 0) {
       return errno;
     }
     if (S_ISDIR(status.st_mode)) {
@@ -124,14 +110,14 @@ class File {
   int read(char* buffer, std::size_t capacity, std::size_t* size) {
     ssize_t got = -1;
     do {
-      got = ::read(fd_, buffer, capacity);
+      got = ::read(file_.get(), buffer, capacity);
     } while (got < 0 && errno == EINTR);
     *size = got < 0 ? 0 : static_cast<std::size_t>(got);
     return got < 0 ? errno : 0;
   }
 
  private:
-  int fd_ = -1;
+  Descriptor file_;
 };
 
 /// What a message asks for. At least one hash is there, by its name, in lower-case hexadecimal.
