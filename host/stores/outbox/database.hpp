@@ -104,7 +104,7 @@ class LockSession : public Resource {
   virtual Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, Deadline deadline) = 0;
 };
 
-/// A session that reads what is to be handed out. Threads and errors as LockSession's, `wait`'s `wake` apart.
+/// A session that reads what is to be handed out. Threads and errors as LockSession's.
 class ReadSession : public Resource {
  public:
   /// The id of the table that this session reads.
@@ -120,15 +120,15 @@ class ReadSession : public Resource {
 
   /// Nobody tells of new rows, and a look for them costs next to nothing.
   virtual bool wants_looks() const { return false; }
-  /// What a wait has ended by.
   enum class News : std::uint8_t {
-    none,     ///< the deadline, or `wake`
+    none,
     rows,     ///< the trigger has told of new rows
     changed,  ///< an operator has changed rows: what waits may be due
   };
-  /// Waits until the database has news, the descriptor `wake` is readable (it is left so), or the deadline has passed.
-  /// Where there are no notifications it waits for the other two. What was told before the call ends it at once.
-  virtual Result<News> wait(int wake, Deadline deadline) = 0;
+  /// What the database has told since the last call. Does not wait.
+  virtual Result<News> news() { return News::none; }
+  /// The descriptor that is readable when there may be news; -1: the database tells of none.
+  virtual int news_descriptor() const { return -1; }
 };
 
 /// A session for operators. Threads and errors as LockSession's.

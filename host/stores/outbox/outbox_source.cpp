@@ -1,3 +1,4 @@
+#include <array>
 #include <atomic>
 #include <stop_token>
 #include <thread>
@@ -8,6 +9,7 @@
 #include "base/ranges.hpp"
 #include "base/signal_block.hpp"
 #include "host/queue/event_gate.hpp"
+#include "host/stores/outbox/network/tcp_connect.hpp"
 #include "host/stores/outbox/outbox_queues.hpp"
 #include "host/stores/outbox/row_scheduler.hpp"
 #include "host/stores/owned/membership.hpp"
@@ -255,15 +257,25 @@ class SourceRows {
         return take_up(order, session_->fetch_groups(order.groups, order.request, deadline),
                        &RowScheduler::groups_read);
     }
-    const SteadyTime until = std::min(order.wake, clock_.steady_now() + kLongestWait);
-    SLUICE_TRY(news, session_->wait(wake_.descriptor(), Deadline::at(until)));
-    if (*news == ReadSession::News::rows) {
-      run([this](RowScheduler& rows) { rows.rows_told(clock_.steady_now()); });
-      events_.told();
-    } else if (*news == ReadSession::News::changed) {
-      run([this](RowScheduler& rows) { rows.change_told(clock_.steady_now()); });
+    SLUICE_TRY(news, session_->news());
+    switch (*news) {
+      case ReadSession::News::none:
+        return wait_until(std::min(order.wake, clock_.steady_now() + kLongestWait));
+      case ReadSession::News::rows:
+        run([this](RowScheduler& rows) { rows.rows_told(clock_.steady_now()); });
+        events_.told();
+        break;
+      case ReadSession::News::changed:
+        run([this](RowScheduler& rows) { rows.change_told(clock_.steady_now()); });
+        break;
     }
     return {};
+  }
+  /// Or until the database may have news, or somebody rings.
+  Result<void> wait_until(SteadyTime time) const {
+    std::array<pollfd, 2> watched{{{wake_.descriptor(), POLLIN, 0}, {session_->news_descriptor(), POLLIN, 0}}};
+    const auto ready = poll_until(watched, clock_, Deadline::at(time));
+    return ready || ready.error().code() == ErrorCode::timeout ? Result<void>() : ready;
   }
   ReadOrder next_read() {
     const MutexLock lock(mutex_);

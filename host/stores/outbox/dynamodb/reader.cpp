@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "host/stores/outbox/dynamodb/outbox_place.hpp"
-#include "host/stores/outbox/network/tcp_connect.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
@@ -149,12 +148,6 @@ class DynamoDbReader final : public ReadSession {
       found[i].rows.resize(std::min(found[i].rows.size(), limit));
     }
     return found;
-  }
-
-  Result<ReadSession::News> wait(int wake, Deadline deadline) override {
-    pollfd watched{.fd = wake, .events = POLLIN, .revents = 0};
-    SLUICE_PASS_ON(wait_until(std::span(&watched, 1), place_.clock(), deadline));
-    return News::none;
   }
 
  private:

@@ -301,13 +301,6 @@ class MysqlConnection final : public SqlConnection {
     return answers;
   }
 
-  /// Waits for `wake` or the deadline.
-  Result<std::vector<std::string>> wait(int wake, Deadline deadline) override {
-    pollfd watched{wake, POLLIN, 0};
-    SLUICE_PASS_ON(wait_until(std::span(&watched, 1), clock_, deadline));
-    return std::vector<std::string>();
-  }
-
   bool skips_locked() const override { return skips_locked_; }
 
  private:

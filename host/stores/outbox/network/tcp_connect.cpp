@@ -116,11 +116,6 @@ Result<void> poll_until(std::span<pollfd> watched, const Clock& clock, Deadline 
   }
 }
 
-Result<void> wait_until(std::span<pollfd> watched, const Clock& clock, Deadline deadline) {
-  auto ready = poll_until(watched, clock, deadline);
-  return ready || ready.error().code() != ErrorCode::timeout ? ready : Result<void>();
-}
-
 Result<std::vector<std::string>> addresses_of(const std::string& host, const Clock& clock, Deadline deadline) {
   static auto* const resolver = new Resolver();  // whose threads may outlive everything else
   boost::system::error_code is_name;

@@ -16,8 +16,6 @@ namespace sluice::queue::outbox {
 
 /// poll(2) until something is ready; an error of the code `timeout` when the deadline passes first.
 Result<void> poll_until(std::span<pollfd> watched, const Clock& clock, Deadline deadline);
-/// The same for whom the deadline is no error: nothing is ready then.
-Result<void> wait_until(std::span<pollfd> watched, const Clock& clock, Deadline deadline);
 
 /// Tries places one after the other, each for its part of the time, until something answers at one. The error tells of
 /// all that have been tried.

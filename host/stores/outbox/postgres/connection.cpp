@@ -319,27 +319,21 @@ class PostgresConnection final : public SqlConnection {
     return exchange(statements, deadline);
   }
 
-  Result<std::vector<std::string>> wait(int wake, Deadline deadline) override {
-    std::vector<std::string> payloads;
-    while (connection_ != nullptr) {
-      if (PQconsumeInput(connection_) == 0) {
-        return lost("the wait");
-      }
-      while (PGnotify* const notify = PQnotifies(connection_)) {
-        payloads.emplace_back(notify->extra == nullptr ? "" : notify->extra);
-        PQfreemem(notify);
-      }
-      if (!payloads.empty()) {
-        return payloads;
-      }
-      std::array<pollfd, 2> watched{{{PQsocket(connection_), POLLIN, 0}, {wake, POLLIN, 0}}};
-      SLUICE_PASS_ON(wait_until(watched, kClock, deadline));
-      if (watched[0].revents == 0 || watched[1].revents != 0) {
-        return payloads;
-      }
+  Result<std::vector<std::string>> notifications() override {
+    if (connection_ == nullptr) {
+      return closed();
     }
-    return closed();
+    if (PQconsumeInput(connection_) == 0) {
+      return lost("the session");
+    }
+    std::vector<std::string> payloads;
+    while (PGnotify* const notify = PQnotifies(connection_)) {
+      payloads.emplace_back(notify->extra == nullptr ? "" : notify->extra);
+      PQfreemem(notify);
+    }
+    return payloads;
   }
+  int descriptor() const override { return PQsocket(connection_); }
 
   std::int64_t greeted_as() const override { return PQbackendPID(connection_); }
 

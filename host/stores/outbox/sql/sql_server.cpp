@@ -285,8 +285,10 @@ class SqlReadSession final : public ReadSession {
 
   bool wants_looks() const override { return !server_.tells_of_rows(); }
 
-  Result<News> wait(int wake, Deadline deadline) override {
-    SLUICE_TRY(told, connection_->wait(wake, deadline));
+  int news_descriptor() const override { return connection_->descriptor(); }
+
+  Result<News> news() override {
+    SLUICE_TRY(told, connection_->notifications());
     const auto has = [&](const char* what) {
       return std::find(told->begin(), told->end(), what + table_.settings().table) != told->end();
     };

@@ -41,9 +41,10 @@ class SqlConnection : public Resource {
   /// All of them in one transaction; one answer each. Where it is not known whether it was committed,
   /// ErrorCode::unknown_outcome.
   virtual Result<std::vector<Answer>> run_together(std::span<const std::string> statements, Deadline deadline) = 0;
-  /// Waits for notifications, until `wake` is readable or the deadline; what they say. Where the server sends none it
-  /// waits for the other two.
-  virtual Result<std::vector<std::string>> wait(int wake, Deadline deadline) = 0;
+  /// What the server has notified of since the last call.
+  virtual Result<std::vector<std::string>> notifications() { return std::vector<std::string>(); }
+  /// Readable when there may be notifications; -1: the server sends none.
+  virtual int descriptor() const { return -1; }
   /// What the session was called when it was let in: by the server, or by a pool in between.
   virtual std::int64_t greeted_as() const { return 0; }
   /// The server can pass over rows that somebody else has locked.
