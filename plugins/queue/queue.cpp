@@ -28,11 +28,7 @@ class Queue {
       : routes_(values, {"queue", "sqs"}, "queue", host.job()),
         attributes_(values.list("attributes")),
         keeps_group_(values.get<bool>("group")),
-        delay_(values.duration("delay")) {
-    if (delay_ < std::chrono::nanoseconds::zero()) {
-      publishing::refuse("delay", "must not be negative");
-    }
-  }
+        delay_(values.duration("delay")) {}
 
   sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
     const publishing::Envelope envelope = routes_.envelope(message);
