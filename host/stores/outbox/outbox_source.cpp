@@ -506,7 +506,6 @@ class LockHolder {
                        "; give all of them the same 'buckets' (this one waits until they have ended)");
     }
     session_ = std::move(*opened);
-    beat_every_ = session_->beat_every(lease_length_);
     alive(asked_at);
     return share_out(members->count);
   }
@@ -571,7 +570,7 @@ class LockHolder {
   }
   Duration next_beat() const {
     const bool busy = !share_.settled() && (clock_.steady_now() < unsettled_until_ || share_.leaving());
-    return busy ? kQuickBeat : beat_every_;
+    return busy ? kQuickBeat : session_->beat_every(lease_length_);
   }
   SteadyTime lease_now() {
     const MutexLock lock(mutex_);
@@ -596,7 +595,6 @@ class LockHolder {
   owned::PartShare share_;
   std::uint32_t members_ = 0;
   SteadyTime unsettled_until_{};
-  Duration beat_every_{};  ///< as the session wants it
   RetryPause retry_;
 
   Mutex mutex_;
