@@ -121,11 +121,9 @@ std::vector<KeyedInserter::Lot> KeyedInserter::lots(Entries& entries) const {
   std::size_t bytes = 0;
   for (Entry& entry : entries) {
     std::vector<std::string> items = items_of(entry);
-    if (entry.has_dedup_id()) {
-      items.push_back(dedup_mark_id(entry.draft.message->dedup_id));
-    }
-    if (entry.has_unique_key()) {
-      items.push_back(unique_mark_id(entry.draft.message->unique_key));
+    if (entry.draft.message != nullptr) {
+      const auto marks = layout_.marks().mark_ids(*entry.draft.message);
+      items.insert(items.end(), marks.begin(), marks.end());
     }
     const bool meets =
         std::any_of(items.begin(), items.end(), [&](const std::string& item) { return touched.contains(item); });

@@ -13,8 +13,16 @@ constexpr std::string_view kDone = "done";
 
 }  // namespace
 
-std::string dedup_mark_id(const std::string& dedup_id) { return std::string(kDedupPrefix) + dedup_id; }
-std::string unique_mark_id(const std::string& key) { return std::string(kUniquePrefix) + key; }
+std::vector<std::string> ItemScope::mark_ids(const NewMessage& message) const {
+  std::vector<std::string> ids;
+  if (!message.dedup_id.empty()) {
+    ids.push_back(dedup_id(message.dedup_id));
+  }
+  if (!message.unique_key.empty()) {
+    ids.push_back(unique_id(message.unique_key));
+  }
+  return ids;
+}
 
 Mark Mark::of(const dynamo::Item* item) {
   if (item == nullptr) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "dynamo/item_reading.hpp"
@@ -73,8 +74,6 @@ inline constexpr std::string_view kUniquePrefix = "sluice:unique/";
 
 /// True for the id of an item that is no message.
 constexpr bool is_mark_id(std::string_view id) { return id.starts_with(kDedupPrefix) || id.starts_with(kUniquePrefix); }
-std::string dedup_mark_id(const std::string& dedup_id);
-std::string unique_mark_id(const std::string& key);
 
 namespace attribute {
 inline constexpr std::string_view kMarkFirst = "sluice_first";  ///< S: the id of the message that was sent
@@ -103,8 +102,10 @@ struct ItemScope {
   const LayoutNames& names;
   std::string queue{};  ///< empty: the table has but one
 
-  std::string dedup_id(const std::string& dedup_id) const { return dedup_mark_id(within(dedup_id)); }
-  std::string unique_id(const std::string& key) const { return unique_mark_id(within(key)); }
+  std::string dedup_id(const std::string& dedup_id) const { return std::string(kDedupPrefix) + within(dedup_id); }
+  std::string unique_id(const std::string& key) const { return std::string(kUniquePrefix) + within(key); }
+  /// Of all marks that a message leaves.
+  std::vector<std::string> mark_ids(const NewMessage& message) const;
   /// What the ids of its idempotency keys begin with; of one job's, where one is named.
   std::string keys_prefix(const std::string& job = {}) const {
     return std::string(kKeyPrefix) + within(job.empty() ? job : job + "/");

@@ -56,12 +56,8 @@ dynamo::Result<RecordLayout::Seen> RecordLayout::see(std::span<const NewMessage*
                                                      std::set<std::string> ids, Deadline deadline) const {
   std::set<std::string> wanted;
   for (const NewMessage* message : messages) {
-    if (!message->dedup_id.empty()) {
-      wanted.insert(marks_.dedup_id(message->dedup_id));
-    }
-    if (!message->unique_key.empty()) {
-      wanted.insert(marks_.unique_id(message->unique_key));
-    }
+    const auto marks = marks_.mark_ids(*message);
+    wanted.insert(marks.begin(), marks.end());
   }
   Seen seen;
   // Where an id is a key, its message is read together with the marks.

@@ -181,32 +181,30 @@ class TransactionWriter {
 
   bool add_messages(Draft& draft, const Effects& effects, WallTime now) const {
     // An item can be in a transaction once, and the second of two with one mark would be a duplicate of the first.
-    std::set<std::pair<std::string, std::string>> marks;
+    std::set<std::string> marked;
     draft.void_marks.resize(effects.messages.size());
     for (std::size_t i = 0; i < effects.messages.size(); ++i) {
       const EmittedMessage& emitted = effects.messages[i];
-      const std::string& dedup_id = emitted.message.dedup_id;
-      const std::string& unique_key = emitted.message.unique_key;
-      const std::pair dedup(emitted.queue, dedup_mark_id(dedup_id));
-      const std::pair unique(emitted.queue, unique_mark_id(unique_key));
-      if (draft.left_out.contains(i) || (!dedup_id.empty() && marks.contains(dedup)) ||
-          (!unique_key.empty() && marks.contains(unique))) {
+      const auto layout = parts_.layouts(emitted.queue);
+      const auto marks = mapped(layout->marks().mark_ids(emitted.message),
+                                [&](const std::string& id) { return layout->place().table + '/' + id; });
+      const auto is_marked = [&marked](const std::string& mark) { return marked.contains(mark); };
+      if (draft.left_out.contains(i) || std::any_of(marks.begin(), marks.end(), is_marked)) {
         continue;
       }
-      marks.insert(dedup);
-      marks.insert(unique);
-      if (!add_message(draft, emitted, draft.void_marks[i], now)) {
+      marked.insert(marks.begin(), marks.end());
+      if (!add_message(draft, *layout, emitted, draft.void_marks[i], now)) {
         return false;
       }
     }
     return true;
   }
 
-  bool add_message(Draft& draft, const EmittedMessage& emitted, const std::string& void_mark, WallTime now) const {
-    const auto layout = parts_.layouts(emitted.queue);
+  bool add_message(Draft& draft, const RecordLayout& layout, const EmittedMessage& emitted,
+                   const std::string& void_mark, WallTime now) const {
     const NewMessage& message = emitted.message;
     const std::string token = parts_.nonces.anonymous();
-    auto actions = layout->put(emitted, message.unique_key.empty() ? std::string() : token, now);
+    auto actions = layout.put(emitted, message.unique_key.empty() ? std::string() : token, now);
     if (!actions) {
       return draft.refuse(core::refused_message(emitted, actions.error()));
     }
@@ -216,11 +214,10 @@ class TransactionWriter {
       draft.add(std::move(action), {{name}, kPart});
     }
     if (!message.dedup_id.empty()) {
-      draft.add(layout->dedup_mark(message, message.id, token, now),
-                {{"the deduplication id of " + name}, kPart, true});
+      draft.add(layout.dedup_mark(message, message.id, token, now), {{"the deduplication id of " + name}, kPart, true});
     }
     if (!message.unique_key.empty()) {
-      draft.add(layout->unique_mark(message, message.id, token, void_mark, now),
+      draft.add(layout.unique_mark(message, message.id, token, void_mark, now),
                 {{"the unique key of " + name}, kPart, true});
     }
     return true;

@@ -296,6 +296,17 @@ TEST_F(DynamoEffects, TheSecondOfTwoInOneTransactionIsADuplicateOfTheFirst) {
   EXPECT_FALSE(lies_there("B-2"));
 }
 
+TEST_F(DynamoEffects, OneTableOfTwoQueuesHasOneMarkForBoth) {
+  Completion completion = emitting(claim_one(), {deduplicated("B-1", "order-1")});
+  auto effects = std::make_shared<Effects>(*completion.effects);
+  effects->messages.push_back({table(), deduplicated("B-2", "order-1")});  // a queue lies in the table of its name
+  completion.effects = std::move(effects);
+  const auto result = settle_one(completion);
+  EXPECT_EQ(result.status, SettleStatus::applied) << result.error.message();
+  EXPECT_TRUE(lies_there("B-1"));
+  EXPECT_FALSE(lies_there("B-2"));
+}
+
 TEST_F(DynamoEffects, AUniqueKeyIsHeldUntilItsMessageIsDone) {
   queue::NewMessage first = unique("B-1", "order-1");
   first.delay = 1h;  // so that it is not what the others claim
