@@ -69,6 +69,7 @@ void AuditedOperator::begin(fleet::AuditEntry deed) {
   under_way_ = true;
   noted_ = false;
   may_be_noted_ = false;
+  boards_.clear();  // those of the deed before
   entry_ = std::move(deed);
   entry_.id = make_uuid(random_).substr(0, kIdDigits);
   entry_.who = who_;

@@ -65,7 +65,7 @@ class AuditedOperator final : public queue::Operator {
   const std::string who_;
   Random& random_;
 
-  std::vector<std::unique_ptr<queue::NoticeBoard>> boards_;  // from the first change on
+  std::vector<std::unique_ptr<queue::NoticeBoard>> boards_;  // of the deed, from its first change on
   bool under_way_ = false;
   bool noted_ = false;         ///< the line stands on every board
   bool may_be_noted_ = false;  ///< or on some, or may, where the answer was lost

@@ -6,6 +6,7 @@
 #include "host/operate/bulk_run.hpp"
 #include "tests/support/desk.hpp"
 #include "tests/support/fake_clock.hpp"
+#include "tests/support/forwarding_queues.hpp"
 #include "tests/support/sim_queues.hpp"
 
 namespace sluice::operate {
@@ -138,6 +139,33 @@ TEST_F(AuditedOperatorTest, ABulkRunIsOneDeed) {
   ASSERT_TRUE(oper_->finish({.changed = run.count().done}, {}, Deadline::never()));
   ASSERT_THAT(audit(), SizeIs(1));
   EXPECT_EQ(audit().front().changed, 3U);
+}
+
+/// Queues of which one lies in another store.
+class TwoStores final : public test::ForwardingQueues {
+ public:
+  TwoStores(queue::Queues& here, queue::Queues& there) : ForwardingQueues(here), there_(there) {}
+  Result<std::unique_ptr<queue::NoticeBoard>> open_board(const std::string& queue) override {
+    return queue == kQueue ? ForwardingQueues::open_board(queue) : there_.open_board(queue);
+  }
+
+ private:
+  queue::Queues& there_;
+};
+
+TEST_F(AuditedOperatorTest, EachDeedIsToldOnItsOwnBoards) {
+  test::SimQueues there(clock_, random_);
+  TwoStores stores(sim_, there);
+  oper_ = *AuditedOperator::open(stores, kQueue, "ann@ops", random_);
+  EXPECT_EQ(change("a"), ChangeStatus::applied);
+  oper_->begin({.what = "move queue orders", .to = "archive"});
+  EXPECT_EQ(change("b"), ChangeStatus::applied);
+  ASSERT_TRUE(oper_->finish({.changed = 1}, {}, Deadline::never()));
+  EXPECT_EQ(change("c"), ChangeStatus::applied);
+  EXPECT_THAT(audit(), SizeIs(3));
+  const auto told_there = fleet::read_deeds(**there.open_board("archive"), {}, Deadline::never())->deeds;
+  ASSERT_THAT(told_there, SizeIs(1));
+  EXPECT_EQ(told_there.front().what, "move queue orders");
 }
 
 }  // namespace
