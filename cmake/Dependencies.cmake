@@ -1,6 +1,6 @@
 # Every third-party package, once. All are in Debian 12; `./dev deps` installs them.
 set(Boost_USE_STATIC_LIBS OFF)
-find_package(Boost 1.81 REQUIRED COMPONENTS program_options json filesystem)
+find_package(Boost 1.81 REQUIRED COMPONENTS program_options json)
 find_package(CURL REQUIRED)
 find_package(OpenSSL 3 REQUIRED)
 find_package(SQLite3 REQUIRED)

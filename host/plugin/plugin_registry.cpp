@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <boost/core/demangle.hpp>
-#include <boost/dll/shared_library.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -182,18 +181,13 @@ bool copy(const Descriptor& from, const Descriptor& to) {
   return copied == 0;
 }
 
-/// A library and the memory it was loaded from, whose descriptor the dynamic linker knows it by.
-struct KeptLibrary {
-  boost::dll::shared_library library;
-  std::shared_ptr<const SealedFile> bytes;
-};
-
-/// Keeps a library loaded until the process ends, beyond every destructor.
-void keep(KeptLibrary library) {
+/// Keeps the bytes that a library was loaded from until the process ends, beyond every destructor: the dynamic linker
+/// knows it by the name of their descriptor.
+void keep(std::shared_ptr<const SealedFile> bytes) {
   static Mutex& mutex = *new Mutex;
-  static auto& kept = *new std::vector<KeptLibrary>;
+  static auto& kept = *new std::vector<std::shared_ptr<const SealedFile>>;
   const MutexLock lock(mutex);
-  kept.push_back(std::move(library));
+  kept.push_back(std::move(bytes));
 }
 
 /// Loads `path`, which is where the bytes of `file` are.
@@ -205,15 +199,12 @@ LibraryResult load(const std::string& file, const std::string& path, std::shared
   if (!read) {
     return refused(read.error().message(), false);
   }
-  std::error_code code;
-  boost::dll::shared_library library;
-  library.load(path, code, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
-  if (!library.is_loaded()) {
-    const char* said = ::dlerror();
-    return refused(explain_load_error(path, said == nullptr ? code.message() : said), false);
+  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed
+  if (library == nullptr) {
+    return refused(explain_load_error(path, ::dlerror()), false);
   }
-  const void* symbol = ::dlsym(library.native(), SLUICE_PLUGIN_SYMBOL);
-  keep({std::move(library), bytes});
+  keep(bytes);
+  const void* symbol = ::dlsym(library, SLUICE_PLUGIN_SYMBOL);
   if (symbol == nullptr) {
     return refused(kNoSymbol, true);
   }

@@ -60,7 +60,6 @@ BOUNDARIES = {
                   "host/stores/outbox/mysql/tls_probe.cpp"),
     r"toml\+\+/|toml\.hpp": ("config/",),
     r"cctz/": ("config/schedule_times.cpp",),
-    r"boost/dll": ("host/plugin/",),
     r"nats/": ("plugins/nats/",),
     r"sqlite3\.h": ("host/stores/sqlite/",),
     r"mysql\.h|mysql/|mariadb/": ("host/stores/outbox/mysql/connection.cpp",),
