@@ -105,6 +105,21 @@ TEST(Conversion, WritesWhatAVariableStandsForWhereAKeyTakesNone) {
   EXPECT_EQ(remark(set, "outbox.findEventLimit").substr(0, 3), "10:");
 }
 
+TEST(Conversion, TellsOfVariablesInTheWordsOfLogging) {
+  const std::string yaml =
+      std::string(kDatabase) + kNats + kOutbox + "logging:\n  level: $LEVEL\n  handler: $HANDLER\n";
+  const Conversion unset = convert(yaml);
+  ASSERT_EQ(unset.complaints, "") << "no variable has to be set where it is converted";
+  EXPECT_EQ(host(unset).find("[log]"), std::string::npos);
+  EXPECT_EQ(remark(unset, "logging.level"), "11: its variable is not set here, so that the default is meant");
+  const Conversion set = convert(yaml, {{"LEVEL", "Warn"}, {"HANDLER", "json"}});
+  EXPECT_TRUE(has_line(host(set), "level = \"warn\"")) << host(set);
+  EXPECT_TRUE(has_line(host(set), "handler = [\"json\"]")) << host(set);
+  for (const char* field : {"logging.level", "logging.handler"}) {
+    EXPECT_NE(remark(set, field).find("written with what its variable stood for"), std::string::npos) << field;
+  }
+}
+
 TEST(Conversion, TakesATemplateThatHoldsYamlForWhatItStandsFor) {
   const Conversion done = convert(
       std::string(kDatabase) + kOutbox + "publisher:\n  aws:\n    sns:\n      resources:\n        whitelist: ${LIST}\n",

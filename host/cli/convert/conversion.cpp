@@ -61,11 +61,13 @@ void copy(Fields& fields, const std::string& path, TomlText& toml, std::string_v
 
 /// debug, info, warn or error; nothing when absent or, with a complaint, another word.
 std::optional<std::string> level(Fields& fields, const std::string& path) {
-  if (!fields.has(path)) {
+  auto word = fields.word(path);
+  if (!word) {
     return std::nullopt;
   }
-  std::string word = lower_case(fields.meaning(path));
-  if (word != "debug" && word != "info" && word != "warn" && word != "error") {
+  *word = lower_case(*word);
+  const auto known = {"debug", "info", "warn", "error"};
+  if (!contains(known, *word)) {
     fields.complain(path, "must be a valid value");
     return std::nullopt;
   }
@@ -75,13 +77,10 @@ std::optional<std::string> level(Fields& fields, const std::string& path) {
 /// One word, or a list of them.
 std::vector<std::string> handlers(Fields& fields) {
   std::vector<std::string> words;
-  const std::string one = fields.meaning("logging.handler");
-  if (!one.empty()) {
-    words.push_back(one);
-  } else if (fields.has("logging.handler")) {
-    for (const Text& item : fields.list("logging.handler")) {
-      words.push_back(item.text);
-    }
+  if (fields.meaning("logging.handler").empty()) {
+    words = mapped(fields.list("logging.handler"), &Text::text);
+  } else if (auto one = fields.word("logging.handler")) {
+    words.push_back(std::move(*one));
   }
   for (std::size_t i = 0; i < words.size(); ++i) {
     const auto known = {"text", "json", "rollbar", "sentry", "datadog"};

@@ -150,8 +150,7 @@ std::optional<Text> Fields::text(const std::string& path, bool needed) {
   return std::nullopt;
 }
 
-/// For what our files have no variables in: numbers, booleans, durations.
-std::optional<std::string> Fields::scalar(const std::string& path) {
+std::optional<std::string> Fields::word(const std::string& path) {
   const YamlNode* node = find(path);
   if (node == nullptr) {
     return std::nullopt;
@@ -174,7 +173,7 @@ std::optional<std::string> Fields::scalar(const std::string& path) {
 }
 
 std::optional<std::int64_t> Fields::number(const std::string& path, NumberBounds bounds) {
-  const auto text = scalar(path);
+  const auto text = word(path);
   const auto value = text ? parse_number<std::int64_t>(*text) : std::nullopt;
   if (text && !value) {
     complain(path, "must be a whole number");
@@ -186,7 +185,7 @@ std::optional<std::int64_t> Fields::number(const std::string& path, NumberBounds
 }
 
 std::optional<double> Fields::fraction(const std::string& path) {
-  const auto text = scalar(path);
+  const auto text = word(path);
   const auto value = text ? parse_number<double>(*text) : std::nullopt;
   if (text && (!value || *value < 0 || *value > 1)) {
     complain(path, "must be a number between 0 and 1");
@@ -196,7 +195,7 @@ std::optional<double> Fields::fraction(const std::string& path) {
 }
 
 std::optional<bool> Fields::flag(const std::string& path) {
-  const auto text = scalar(path);
+  const auto text = word(path);
   if (!text) {
     return std::nullopt;
   }
@@ -211,7 +210,7 @@ std::optional<bool> Fields::flag(const std::string& path) {
 }
 
 std::optional<config::Duration> Fields::duration(const std::string& path) {
-  const auto text = scalar(path);
+  const auto text = word(path);
   if (!text) {
     return std::nullopt;
   }

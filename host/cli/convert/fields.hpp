@@ -121,6 +121,8 @@ class Fields {
   std::optional<Text> text(const std::string& path, bool needed = false);
   /// The same with the variables of this environment, for decisions; empty when absent.
   std::string meaning(const std::string& path);
+  /// A plain value for which our files have no variables, as it is with those of this environment.
+  std::optional<std::string> word(const std::string& path);
   std::optional<std::int64_t> number(const std::string& path, NumberBounds bounds);
   std::optional<double> fraction(const std::string& path);
   std::optional<bool> flag(const std::string& path);
@@ -144,7 +146,6 @@ class Fields {
 
   /// Null where nothing stands there, not even a variable.
   const YamlNode* find(const std::string& path);
-  std::optional<std::string> scalar(const std::string& path);
   Text translated(const std::string& path, const YamlNode& node, bool needed);
   void note_unknown(const YamlNode& node, const std::string& path);
 
