@@ -199,8 +199,6 @@ void write_observation(Fields& fields, TomlText& host) {
   write_tracking(fields, identity, host);
 }
 
-constexpr config::Duration kPollingInterval = std::chrono::seconds(5);
-
 /// A file; relative ones lay beside whoever started outbox-worker.
 void copy_path(Fields& fields, const std::string& path, TomlText& toml, std::string_view key, bool needed = false) {
   const auto text = fields.text(path, needed);
@@ -288,17 +286,19 @@ void write_ssh(Fields& fields, const std::string& name, const std::string& kind,
   }
 }
 
-/// How often rows are polled for, where that is said.
-using Interval = std::optional<Text>;
+/// How often rows are polled for.
+void copy_interval(Fields& fields, TomlText& toml, std::string_view key) {
+  constexpr config::Duration kUsual = std::chrono::seconds(5);
+  if (const auto interval = fields.duration_text("outbox.pollingInterval", kUsual)) {
+    toml.string(key, interval->text);
+  }
+}
 
-Interval write_table(Fields& fields, TomlText& host) {
+void write_table(Fields& fields, TomlText& host) {
   copy(fields, "outbox.schema", host, "schema");
   copy(fields, "outbox.tableName", host, "table");
   copy(fields, "outbox.producerName", host, "producer", true);
-  Interval interval = fields.duration_text("outbox.pollingInterval", kPollingInterval);
-  if (interval) {
-    host.string("poll_interval", interval->text);
-  }
+  copy_interval(fields, host, "poll_interval");
   if (const auto limit = fields.number("outbox.findEventLimit", {0, 10'000, "must be no greater than 10000"});
       limit.value_or(0) > 0) {
     host.number("fetch_limit", *limit);
@@ -310,7 +310,6 @@ Interval write_table(Fields& fields, TomlText& host) {
       host.number("retry_limit", *limit);
     }
   }
-  return interval;
 }
 
 void leave_pool_out(Fields& fields) {
@@ -320,7 +319,7 @@ void leave_pool_out(Fields& fields) {
   }
 }
 
-Interval write_outbox(Fields& fields, const std::string& name, TomlText& host) {
+void write_outbox(Fields& fields, const std::string& name, TomlText& host) {
   host.table("outbox." + name);
   const std::string kind = kind_of_database(fields);
   host.string("kind", kind);
@@ -328,9 +327,8 @@ Interval write_outbox(Fields& fields, const std::string& name, TomlText& host) {
   for (const char* field : {"username", "password"}) {
     copy(fields, std::string("database.") + field, host, field, true);
   }
-  Interval interval;
   if (fields.has("outbox")) {
-    interval = write_table(fields, host);
+    write_table(fields, host);
   } else {
     fields.complain("outbox", "is required");
   }
@@ -340,56 +338,36 @@ Interval write_outbox(Fields& fields, const std::string& name, TomlText& host) {
   fields.remark("database",
                 "while it is away /readyz answers 503, and /healthz 200, for a restart of the host mends no database; "
                 "outbox-worker had /healthz alone, which answered 500: point what asked it at /readyz");
-  return interval;
 }
 
 constexpr std::int64_t kConcurrency = 64;  // there it was as many as a poll brought groups
-constexpr config::Duration kRetryBackoff = std::chrono::seconds(20);
-constexpr config::Duration kLongestBase = std::chrono::hours(24);
-
-/// What both kinds of job take from [outbox].
-struct Pace {
-  Interval interval;
-  std::optional<std::int64_t> throughput{};  ///< its default of 3000 never held anything up
-  config::Duration retry_backoff = kRetryBackoff;
-};
-
-Pace read_pace(Fields& fields, Interval interval) {
-  Pace pace{std::move(interval)};
-  if (const auto rate = fields.number("outbox.throughput", {0, 1'000'000, "must be no greater than 3000"});
-      rate && *rate > 0) {
-    pace.throughput = *rate;
-    fields.remark("outbox.throughput",
-                  "it held for each type and began anew at each poll; here it is the job's, over all types");
-  }
-  if (const auto backoff = fields.duration("outbox.retryBackoff"); backoff && *backoff > config::Duration::zero()) {
-    pace.retry_backoff = *backoff;
-  }
-  return pace;
-}
 
 /// Its first wait was twice retryBackoff, as a job's over an outbox is; all else of the formula is the same too.
-void write_retries(Fields& fields, const Pace& pace, TomlText& job) {
-  if (pace.retry_backoff == kRetryBackoff) {
-    return;
+void write_retries(Fields& fields, TomlText& job) {
+  constexpr config::Duration kUsual = std::chrono::seconds(20);
+  constexpr config::Duration kLongest = std::chrono::hours(12);
+  const config::Duration backoff = fields.duration("outbox.retryBackoff").value_or(kUsual);
+  if (backoff > kLongest) {
+    fields.complain("outbox.retryBackoff", "must be no greater than " + config::format_duration(kLongest));
+  } else if (backoff > config::Duration::zero() && backoff != kUsual) {
+    job.table("job.retry");
+    job.duration("base", backoff * 2);
   }
-  if (pace.retry_backoff > kLongestBase / 2) {
-    fields.complain("outbox.retryBackoff", "must be no greater than " + config::format_duration(kLongestBase / 2));
-    return;
-  }
-  job.table("job.retry");
-  job.duration("base", pace.retry_backoff * 2);
 }
 
-TomlText job_file(const std::string& name, std::string_view handler, const Pace& pace) {
+TomlText job_file(Fields& fields, const std::string& name, std::string_view handler) {
   TomlText job;
   job.comment("From the configuration of outbox-worker, by `sluice outbox convert`.");
   job.table("job");
   job.string("source", "outbox:" + name);
   job.string("handler", handler);
   job.number("concurrency", kConcurrency);
-  if (pace.throughput) {
-    job.string("rate_limit", std::to_string(*pace.throughput) + "/s per host");
+  // Its default of 3000 never held anything up.
+  const auto rate = fields.number("outbox.throughput", {0, 1'000'000, "must be no greater than 3000"});
+  if (rate.value_or(0) > 0) {
+    job.string("rate_limit", std::to_string(*rate) + "/s per host");
+    fields.remark("outbox.throughput",
+                  "it held for each type and began anew at each poll; here it is the job's, over all types");
   }
   return job;
 }
@@ -417,10 +395,8 @@ struct Lists {
 };
 
 /// What becomes of a row without a destination: it waits for the next poll, which is what a job does anyway.
-void write_waits(Fields& fields, const Pace& pace, const std::string& publisher, TomlText& job) {
-  if (pace.interval) {
-    job.string("unroutable_wait", pace.interval->text);
-  }
+void write_waits(Fields& fields, const std::string& publisher, TomlText& job) {
+  copy_interval(fields, job, "unroutable_wait");
   fields.remark(publisher,
                 "a row without a destination waits for one, with a warning; of a type that is no ARN or RN, or of "
                 "another service, outbox-worker counted tries, as unroutable = \"retry\" in [job.options] does" +
@@ -484,18 +460,18 @@ void write_credentials(Fields& fields, TomlText& job) {
   }
 }
 
-NewFile sns_job(Fields& fields, const std::string& name, const Pace& pace, bool both) {
-  TomlText job = job_file(name, "sns", pace);
+NewFile sns_job(Fields& fields, const std::string& name, bool both) {
+  TomlText job = job_file(fields, name, "sns");
   const Lists lists = read_lists(fields);
   write_filter(lists, job, both, "SNS");
-  write_retries(fields, pace, job);
+  write_retries(fields, job);
   job.table("job.options");
   const auto region = fields.text("publisher.aws.region");
   job.string("region", region ? region->text : "ap-northeast-1");
   copy(fields, "publisher.aws.sns.endpoint", job, "endpoint");
   write_credentials(fields, job);
   write_refetch(fields, job);
-  write_waits(fields, pace, "publisher.aws", job);
+  write_waits(fields, "publisher.aws", job);
   if (!lists.ignored.empty()) {
     job.strings("ignore_unreadable_topics", lists.ignored);
     fields.remark(
@@ -560,13 +536,13 @@ void write_servers(Fields& fields, TomlText& job) {
   job.strings("servers", list);
 }
 
-NewFile nats_job(Fields& fields, const std::string& name, const Pace& pace, bool both) {
-  TomlText job = job_file(name, "nats", pace);
+NewFile nats_job(Fields& fields, const std::string& name, bool both) {
+  TomlText job = job_file(fields, name, "nats");
   if (both) {
     job.table("job.outbox");
     write_missing_types(job, "NATS");
   }
-  write_retries(fields, pace, job);
+  write_retries(fields, job);
   job.table("job.options");
   write_servers(fields, job);
   copy(fields, "publisher.nats.clientName", job, "name");
@@ -584,7 +560,7 @@ NewFile nats_job(Fields& fields, const std::string& name, const Pace& pace, bool
       "the plugin reconnects for as long as it runs; after the last one outbox-worker published nothing any more");
   write_nats_tls(fields, job);
   write_nats_user(fields, job);
-  write_waits(fields, pace, "publisher.nats", job);
+  write_waits(fields, "publisher.nats", job);
   fields.remark(
       "publisher.nats",
       "a message's id is the row's, so that two events of one payload are both stored; message_id = \"payload\" in "
@@ -592,7 +568,7 @@ NewFile nats_job(Fields& fields, const std::string& name, const Pace& pace, bool
   return {"jobs.d/" + name + "-nats.toml", job.text()};
 }
 
-std::vector<NewFile> write_jobs(Fields& fields, const std::string& name, Interval interval) {
+std::vector<NewFile> write_jobs(Fields& fields, const std::string& name) {
   std::vector<NewFile> files;
   if (!fields.has("publisher")) {
     fields.complain("publisher", "is required");
@@ -604,12 +580,11 @@ std::vector<NewFile> write_jobs(Fields& fields, const std::string& name, Interva
     fields.complain("publisher", "set the Publisher: aws or nats");
     return files;
   }
-  const Pace pace = read_pace(fields, std::move(interval));
   if (sns) {
-    files.push_back(sns_job(fields, name, pace, nats));
+    files.push_back(sns_job(fields, name, nats));
   }
   if (nats) {
-    files.push_back(nats_job(fields, name, pace, sns));
+    files.push_back(nats_job(fields, name, sns));
   }
   if (sns && nats) {
     fields.remark(
@@ -639,8 +614,8 @@ Conversion convert_worker_file(const std::string& text, const std::string& name,
   host.table("http");
   host.string("listen", "${SLUICE_LISTEN:-0.0.0.0:8080}");
   write_observation(*fields, host);
-  Interval interval = write_outbox(*fields, name, host);
-  std::vector<NewFile> jobs = write_jobs(*fields, name, std::move(interval));
+  write_outbox(*fields, name, host);
+  std::vector<NewFile> jobs = write_jobs(*fields, name);
   if (!fields->complaints().empty()) {
     conversion.complaints = fields->complaints().text();
     return conversion;

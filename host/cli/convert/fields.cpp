@@ -275,7 +275,10 @@ void Fields::remark(const std::string& path, const std::string& what) {
     node = node == nullptr ? nullptr : node->find(key);
     line = node == nullptr ? line : node->line;
   }
-  remarks_.push_back({line, path, what});
+  const auto is_said = [&](const Remark& one) { return one.field == path && one.what == what; };
+  if (std::none_of(remarks_.begin(), remarks_.end(), is_said)) {
+    remarks_.push_back({line, path, what});
+  }
 }
 
 void Fields::note_unknown(const YamlNode& node, const std::string& path) {

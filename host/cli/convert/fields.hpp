@@ -108,7 +108,8 @@ struct NumberBounds {
 };
 
 /// The fields of one file of outbox-worker, read by their paths ("database.tls.caFile"). What is never asked for is
-/// unknown. Each read gives nothing when the field is absent or wrong; then there is a complaint.
+/// unknown. Each read gives nothing when the field is absent or wrong; then there is a complaint. A field may be read
+/// more than once: what is said of it stands there once.
 class Fields {
  public:
   /// Reads the text; nothing and `error` when it is no YAML.
