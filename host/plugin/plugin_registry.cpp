@@ -557,33 +557,28 @@ const LoadedPlugin* PluginRegistry::owner_of(const sluice_handler* handler) cons
 Result<const sluice_handler*> PluginRegistry::handler(const std::string& name) const {
   // What an installation brings gives way to a handler of its user's, and one whose file is gone to both; of several
   // that are gone the last one was in use.
+  enum Rank { kOfUser, kInstalled, kGone };
   const std::string installed = config::installed_plugin_dir();
   const auto rank = [&](const LoadedPlugin& loaded) {
     std::error_code code;
     const bool is_gone = !std::filesystem::exists(loaded.file, code) && !code;
-    return is_gone ? 2 : std::filesystem::path(loaded.file).parent_path() == installed ? 1 : 0;
+    return is_gone ? kGone : std::filesystem::path(loaded.file).parent_path() == installed ? kInstalled : kOfUser;
   };
-  const sluice_handler* found = nullptr;
-  const LoadedPlugin* owner = nullptr;
-  int best = 3;
+  std::map<Rank, std::vector<const LoadedPlugin*>> offering;
   for (const LoadedPlugin& loaded : plugins_) {
-    const sluice_handler* candidate = find_handler(*loaded.plugin, name);
-    const int its = candidate == nullptr ? 3 : rank(loaded);
-    if (candidate == nullptr || its > best || (its == 1 && best == 1)) {
-      continue;
+    if (find_handler(*loaded.plugin, name) != nullptr) {
+      offering[rank(loaded)].push_back(&loaded);
     }
-    if (its == 0 && best == 0) {
-      return Error(ErrorCode::invalid, "two plugins offer the handler \"" + name + "\", " + owner->file + " and " +
-                                           loaded.file + ": take one away, then start or reload the host");
-    }
-    found = candidate;
-    owner = &loaded;
-    best = its;
   }
-  if (found == nullptr) {
+  if (offering.empty()) {
     return no_such_handler(name);
   }
-  return found;
+  const auto& [best, owners] = *offering.begin();
+  if (best == kOfUser && owners.size() > 1) {
+    return Error(ErrorCode::invalid, "two plugins offer the handler \"" + name + "\", " + owners[0]->file + " and " +
+                                         owners[1]->file + ": take one away, then start or reload the host");
+  }
+  return find_handler(*(best == kGone ? owners.back() : owners.front())->plugin, name);
 }
 
 Result<const sluice_handler*> PluginRegistry::handler(const std::string& name, const config::PluginPin& pin) const {
