@@ -11,6 +11,7 @@
 #include "base/ranges.hpp"
 #include "base/shell_word.hpp"
 #include "base/text/joined.hpp"
+#include "base/text/visible.hpp"
 #include "config/syntax.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/table_errors.hpp"
@@ -309,7 +310,7 @@ std::string this_operator() {
   return (as_another ? behind_sudo + " as " : "") + name + "@" + this_machine();
 }
 
-void QueueSession::warn(const std::string& line) { std::fprintf(stderr, "sluice: %s\n", line.c_str()); }
+void QueueSession::warn(const std::string& line) { std::fprintf(stderr, "sluice: %s\n", visible(line).c_str()); }
 
 OrExit<QueueSession> QueueSession::open(const Arguments& arguments, Queue queue, HostFiles files) {
   SLUICE_TRY(place, QueuePlace::find(arguments, queue, files));

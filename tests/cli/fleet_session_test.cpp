@@ -48,5 +48,12 @@ TEST(FleetSession, AHostOfThisMachineIsAskedAgain) {
   (*socket)->stop();
 }
 
+// It names hosts, and says what stores have answered.
+TEST(QueueSession, WarnsWithoutSteeringATerminal) {
+  testing::internal::CaptureStderr();
+  QueueSession::warn("host a\x1b[2J has told nothing");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "sluice: host a\\u001b[2J has told nothing\n");
+}
+
 }  // namespace
 }  // namespace sluice::cli
