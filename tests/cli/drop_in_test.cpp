@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <filesystem>
 
 #include "base/random.hpp"
@@ -11,6 +12,7 @@
 #include "tests/cli/refusing_operator.hpp"
 #include "tests/cli/run_binary.hpp"
 #include "tests/support/desk.hpp"
+#include "tests/support/forwarding_queues.hpp"
 #include "tests/support/meddling_operator.hpp"
 
 namespace sluice::test {
@@ -136,6 +138,19 @@ TEST(DropIn, PassesOverAHostFileThatNobodyNamed) {
   EXPECT_EQ(run({"ls"}).out, "{\n  \"statuses\": null\n}\n");
 }
 
+/// Queues whose operator is one of the test's.
+class OperatedQueues final : public ForwardingQueues {
+ public:
+  OperatedQueues(queue::Queues& beneath, queue::Operator& oper) : ForwardingQueues(beneath), oper_(oper) {}
+
+  Result<std::unique_ptr<queue::Operator>> open_operator(const std::string&) override {
+    return std::make_unique<ForwardingOperator>(oper_);
+  }
+
+ private:
+  queue::Operator& oper_;
+};
+
 class Operations : public testing::Test {
  protected:
   Operations()
@@ -145,10 +160,13 @@ class Operations : public testing::Test {
         refusing_(desk_.oper("orders"), "A-202"),
         operations_(operations_by(refusing_)) {}
 
-  cli::DynamoMqOperations operations_by(queue::Operator& oper) {
+  /// `mend`: of every error.
+  cli::DynamoMqOperations operations_by(queue::Operator& oper, const std::string& mend = {}) {
+    auto& queues = queues_.emplace_back(*sqlite_, oper);
+    auto& audited = audited_.emplace_back(*operate::AuditedOperator::open(queues, "orders", "ann", random_));
     return cli::DynamoMqOperations(
-        {.queues = *sqlite_, .oper = oper, .queue = "orders", .clock = clock_, .mend = [](const Error& error) {
-           return error.code() == ErrorCode::queue_missing ? "; make it with: sluice table create --table t" : "";
+        {.queues = *sqlite_, .oper = *audited, .queue = "orders", .clock = clock_, .mend = [mend](const Error&) {
+           return mend;
          }});
   }
   cli::DynamoMqOperations unrefused() { return operations_by(desk_.oper("orders")); }
@@ -159,6 +177,8 @@ class Operations : public testing::Test {
   std::unique_ptr<queue::Queues> sqlite_;
   Desk desk_;
   RefusingOperator refusing_;
+  std::deque<OperatedQueues> queues_;
+  std::vector<std::unique_ptr<operate::AuditedOperator>> audited_;
   cli::DynamoMqOperations operations_;
 };
 
@@ -245,10 +265,7 @@ TEST_F(Operations, RedriveBringsBackWithTheCountAtZero) {
 
 /// Whoever pastes the command must not paste a full stop with it.
 TEST_F(Operations, TheMendStandsBehindTheFullStop) {
-  cli::DynamoMqOperations gone(
-      {.queues = *sqlite_, .oper = refusing_, .queue = "orders", .clock = clock_, .mend = [](const Error&) {
-         return "; make it with: sluice table create --table t";
-       }});
+  cli::DynamoMqOperations gone = operations_by(refusing_, "; make it with: sluice table create --table t");
   EXPECT_EQ(gone.remove("A-202").error().message(),
             "Failed DynamoDB API: refused by the test. Make it with: sluice table create --table t");
 }

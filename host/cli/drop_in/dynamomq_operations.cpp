@@ -121,8 +121,7 @@ DynamoMqOperations::DynamoMqOperations(QueueSession& session)
                           .oper = session.oper(),
                           .queue = session.queue(),
                           .clock = session.clock(),
-                          .mend = [&session](const Error& error) { return session.mend(error); },
-                          .audit = &session.oper()}) {}
+                          .mend = [&session](const Error& error) { return session.mend(error); }}) {}
 
 Error DynamoMqOperations::worded(const Error& error) const {
   Error worded = dynamomq_error(error);
@@ -239,9 +238,7 @@ BulkOutcome DynamoMqOperations::enqueue_test() {
     }
     return outcome;
   }
-  if (seams_.audit != nullptr) {
-    seams_.audit->begin({.what = "enqueue-test of queue " + seams_.queue});
-  }
+  seams_.oper.begin({.what = "enqueue-test of queue " + seams_.queue});
   for (const std::string& id : ids) {
     if (const auto removed = remove(id); removed.has_error()) {
       outcome.failures.push_back({id, removed.error()});
@@ -263,9 +260,7 @@ BulkOutcome DynamoMqOperations::enqueue_test() {
 
 Result<BulkOutcome> DynamoMqOperations::purge(const Progress& progress) {
   BulkOutcome outcome;
-  if (seams_.audit != nullptr) {
-    seams_.audit->begin({.what = "purge both halves of queue " + seams_.queue});
-  }
+  seams_.oper.begin({.what = "purge both halves of queue " + seams_.queue});
   std::string stopped_by;
   Result<bool> stopped = false;
   for (const Half half : {Half::standard, Half::dlq}) {
@@ -281,11 +276,9 @@ Result<BulkOutcome> DynamoMqOperations::purge(const Progress& progress) {
 }
 
 void DynamoMqOperations::finish_deed(const BulkOutcome& outcome, const std::string& stopped_by) {
-  if (seams_.audit != nullptr) {
-    // It is done, whether or not that can be written.
-    static_cast<void>(seams_.audit->finish({.changed = outcome.successes.size(), .failed = outcome.failures.size()},
-                                           stopped_by, deadline()));
-  }
+  // It is done, whether or not that can be written.
+  static_cast<void>(seams_.oper.finish({.changed = outcome.successes.size(), .failed = outcome.failures.size()},
+                                       stopped_by, deadline()));
 }
 
 Result<bool> DynamoMqOperations::purge_half(Half half, const Progress& progress, BulkOutcome& outcome) {

@@ -39,12 +39,10 @@ class DynamoMqOperations {
   /// What it works with; all of it outlives the operations.
   struct Seams {
     queue::Queues& queues;
-    queue::Operator& oper;  ///< of `queue`
+    operate::AuditedOperator& oper;  ///< of `queue`
     std::string queue;
     const Clock& clock;
     std::function<std::string(const Error&)> mend;  ///< the command that mends it, as QueuePlace::mend
-    operate::AuditedOperator* audit =
-        nullptr;  ///< `oper`, where a purge, or the test messages, are to be one deed of it
   };
   /// Called between the batches of a purge with the count so far; false ends it.
   using Progress = std::function<bool(std::uint64_t removed)>;
@@ -74,6 +72,7 @@ class DynamoMqOperations {
  private:
   Result<queue::StoredMessage> change_and_get(const std::string& id, queue::ChangeAction action);
   Result<void> change(const std::string& id, queue::ChangeAction action);
+  /// Ends in the audit what was one deed of many changes.
   void finish_deed(const BulkOutcome& outcome, const std::string& stopped_by);
   /// True when it was told to end.
   Result<bool> purge_half(queue::Half half, const Progress& progress, BulkOutcome& outcome);
