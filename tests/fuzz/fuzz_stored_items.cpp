@@ -62,11 +62,11 @@ void read_leased(const Item& item) {
   static_cast<void>(leased::listed_keys(leased::id_of(item)));
   static_cast<void>(leased::parse_partition(leased::Place::of(item).partition));
   static_cast<void>(leased::shard_of_ownership(leased::Place::of(item).sort));
-  const auto decode = [](const Item& one) { return leased::decode_record(one, leased::half_of(one)); };
   const leased::Place place = leased::Place::of(item);
   come_back(
-      decode(item), [&place](const queue::StoredMessage& record) { return leased::encode_stored(record, place); },
-      decode);
+      leased::decode_record(item),
+      [&place](const queue::StoredMessage& record) { return leased::encode_stored(record, place); },
+      leased::decode_record);
   static_cast<void>(leased::moved_item(item, place));
 }
 

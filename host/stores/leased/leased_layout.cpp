@@ -34,8 +34,8 @@ class LeasedLayout final : public table::RecordLayout {
     return find_records(parts().client, place(), ids, deadline);
   }
   bool is_storable_id(std::string_view id) const override { return leased::is_storable_id(place().queue, id); }
-  StoredMessage decode(const dynamo::Item& item) const override { return decode_record(item, half_of(item)); }
-  StoredMessage decode_state(const dynamo::Item& item) const override { return decode_standing(item, half_of(item)); }
+  StoredMessage decode(const dynamo::Item& item) const override { return decode_record(item); }
+  StoredMessage decode_state(const dynamo::Item& item) const override { return decode_standing(item); }
   table::VersionMark version_of(const dynamo::Item& item) const override { return leased::version_of(item); }
   std::int64_t next_version(const table::VersionMark& version) const override { return leased::next_version(version); }
   void touch(dynamo::Item& item, std::string_view nonce, WallTime now) const override {

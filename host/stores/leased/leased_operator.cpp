@@ -244,7 +244,7 @@ void add_first(FirstIds& ids, std::size_t most, const RecordPosition& position, 
 }
 
 StoredMessage listed(const dynamo::Item& item, const ListRequest& request) {
-  StoredMessage record = request.content ? decode_record(item, request.half) : decode_standing(item, request.half);
+  StoredMessage record = request.content ? decode_record(item) : decode_standing(item);
   if (request.content && request.native) {
     record.native = native_of(item);
   }
@@ -402,7 +402,7 @@ class LeasedOperator final : public table::RecordOperator {
         now = parts_.clock.wall_now();
         sum.emplace(wanted, now);
       }
-      const StoredMessage record = decode_standing(item, request.half);
+      const StoredMessage record = decode_standing(item);
       sum->add(record);
       const RecordPosition position = RecordPosition::of(item);
       add_first(first, request.ids, position, record.message.id);
@@ -555,7 +555,7 @@ class LeasedOperator final : public table::RecordOperator {
   dynamo::Item moved(const Task& task, const core::StateChange& change, const Place& to, WallTime now) const {
     WallTime sent_at = whole_milliseconds(*change.sent_at);
     if (task.change->action == ChangeAction::move_to_front) {
-      sent_at = std::min(sent_at, decode_standing(task.item, Half::standard).message.sent_at);
+      sent_at = std::min(sent_at, decode_standing(task.item).message.sent_at);
     }
     dynamo::Item item = moved_item(task.item, to, sent_at);
     change_item(item, change);
@@ -634,7 +634,7 @@ class LeasedOperator final : public table::RecordOperator {
 
   Result<dynamo::Item> edited(const dynamo::Item& before, std::span<const ContentEdit> edits,
                               Deadline deadline) const override {
-    const Message was = decode_record(before, half_of(before)).message;
+    const Message was = decode_record(before).message;
     Message is = was;
     SLUICE_PASS_ON(apply_edits(is, edits));
     SLUICE_TRY(content, encode_content(table::content_of(is)));

@@ -342,19 +342,18 @@ core::MessageState state_of(const Item& item) {
 
 std::string held_sort(const Item& item) { return dynamo::text_of(item, attribute::kHold); }
 
-StoredMessage decode_standing(const Item& item, Half half) {
+StoredMessage decode_standing(const Item& item) {
   StoredMessage record;
   record.message.id = id_of(item);
   state_of(item).put_into(record);
-  record.half = half;
   record.message.sent_at = time_of(item, attribute::kSentAt).value_or(record.message.sent_at);
   record.created_at = time_of(item, attribute::kCreatedAt).value_or(record.message.sent_at);
   record.updated_at = time_of(item, attribute::kUpdated).value_or(record.created_at);
   return record;
 }
 
-StoredMessage decode_record(const Item& item, Half half) {
-  StoredMessage record = decode_standing(item, half);
+StoredMessage decode_record(const Item& item) {
+  StoredMessage record = decode_standing(item);
   for (const Oddity& odd : oddities_of(item, Place::of(item))) {
     if (!odd.name.empty()) {
       record.odd.insert_or_assign(std::string(odd.name), odd.found);

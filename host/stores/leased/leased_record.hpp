@@ -92,9 +92,9 @@ core::MessageState state_of(const dynamo::Item& item);
 std::string held_sort(const dynamo::Item& item);
 /// Reads any item whatever; what is missing or of another type takes its default and stands in `odd` by the name that
 /// records of all layouts have for it. Never fails.
-StoredMessage decode_record(const dynamo::Item& item, Half half);
+StoredMessage decode_record(const dynamo::Item& item);
 /// The same without the content, which is left empty and not even looked at.
-StoredMessage decode_standing(const dynamo::Item& item, Half half);
+StoredMessage decode_standing(const dynamo::Item& item);
 /// What is odd about it in a line for people; empty: nothing.
 std::string oddity_of(const dynamo::Item& item);
 

@@ -294,7 +294,7 @@ class DirectClaimer {
   Delivery deliver(const owned::Entry& one, const ClaimRequest& request, table::Moment now, WallTime until) {
     Delivery delivery;
     delivery.suspect = one.state.is_suspect();
-    delivery.message = decode_record(item_of(one), half_).message;
+    delivery.message = decode_record(item_of(one)).message;
     owned::Out out = out_of(item_of(one));
     core::apply(core::claim(one.state, {now.wall, until, request.counts}), out.state);
     out.counted = true;

@@ -69,7 +69,7 @@ Result<std::set<std::string>> TableMessages::read_holds(std::uint32_t shard, Dea
 }
 
 Message TableMessages::open(const owned::Entry& entry) {
-  Message message = decode_record(item_of(entry), half_).message;
+  Message message = decode_record(item_of(entry)).message;
   message.checkpoint = entry.state.checkpoint;  // also of an attempt that it came back from
   return message;
 }

@@ -324,7 +324,7 @@ TEST_F(LeasedBorrowerTest, WhoEndsWhatAnotherHasClaimedKeepsTheFailuresBefore) {
                          .failure = {.error = "second", .handler = "h"}})
                 .status,
             SettleStatus::applied);
-  const StoredMessage record = decode_record(items("orders#").front(), Half::standard);
+  const StoredMessage record = decode_record(items("orders#").front());
   EXPECT_EQ(record.failure.error, "second");
   ASSERT_THAT(record.failure.earlier, SizeIs(1));
   EXPECT_EQ(record.failure.earlier.front().error, "first");

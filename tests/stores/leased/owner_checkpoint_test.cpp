@@ -78,7 +78,7 @@ TEST_F(OwnerCheckpoint, OutlivesItsOwner) {
   ASSERT_EQ(next.settle(again, CompletionAction::dead_letter).status, SettleStatus::applied);
   const auto items = world_.messages();
   ASSERT_EQ(items.size(), 1U);
-  EXPECT_EQ(queue::leased::decode_record(items[0], queue::Half::dlq).message.checkpoint, "more");
+  EXPECT_EQ(queue::leased::decode_record(items[0]).message.checkpoint, "more");
 }
 
 TEST_F(OwnerCheckpoint, WhoOwnsTheShardNoMoreStoresNothing) {

@@ -52,7 +52,7 @@ TEST_F(LeasedRecordTest, APlainMessageHasThreeAttributesAndFortyBytesAtMost) {
     const Item item = written(message, {.place = place(), .own_id = {}, .now = kNow});
     EXPECT_EQ(item.size(), 3U);
     EXPECT_LE(overhead_of(item, message), 40U);
-    const StoredMessage read = decode_record(item, Half::standard);
+    const StoredMessage read = decode_record(item);
     EXPECT_EQ(read.message.body, body);
     EXPECT_EQ(read.message.content_type, message.content_type);
     EXPECT_EQ(read.message.sent_at, kNow);
@@ -68,8 +68,8 @@ TEST_F(LeasedRecordTest, JsonCostsThreeBytesMoreAndKeepsItsSpelling) {
   const NewMessage message{.id = {}, .body = R"({"n": 1.50, "n": 2})", .content_type = std::string(kJson)};
   const Item item = written(message, {.place = place(), .own_id = {}, .now = kNow});
   EXPECT_LE(overhead_of(item, message), 43U);
-  EXPECT_EQ(decode_record(item, Half::standard).message.body, message.body);
-  EXPECT_EQ(decode_record(item, Half::standard).message.content_type, kJson);
+  EXPECT_EQ(decode_record(item).message.body, message.body);
+  EXPECT_EQ(decode_record(item).message.content_type, kJson);
 }
 
 TEST_F(LeasedRecordTest, WhatASenderSaysComesBack) {
@@ -80,7 +80,7 @@ TEST_F(LeasedRecordTest, WhatASenderSaysComesBack) {
                            .group = "g",
                            .priority = Priority::high};
   const Item item = written(message, {.place = place(Priority::high, kNow + 60s), .own_id = "A-1", .now = kNow});
-  const StoredMessage read = decode_record(item, Half::standard);
+  const StoredMessage read = decode_record(item);
   EXPECT_EQ(read.message.id, "A-1");
   EXPECT_EQ(read.message.body, "a;b");
   EXPECT_EQ(read.message.content_type, "text/csv");
@@ -108,8 +108,7 @@ TEST_F(LeasedRecordTest, TextThatIsNoneOrNamedOtherwiseKeepsBytesAndType) {
                                                                                    {"application/json", "\xFF"},
                                                                                    {"text/html", "<p>"}}) {
     const NewMessage message{.id = {}, .body = body, .content_type = type};
-    const StoredMessage read =
-        decode_record(written(message, {.place = place(), .own_id = {}, .now = kNow}), Half::standard);
+    const StoredMessage read = decode_record(written(message, {.place = place(), .own_id = {}, .now = kNow}));
     EXPECT_EQ(read.message.body, body);
     EXPECT_EQ(read.message.content_type, type);
   }
@@ -201,8 +200,9 @@ TEST_F(LeasedRecordTest, AWholeRecordComesBack) {
   record.failure = {.error = "no", .handler = "h", .host = "w", .attempts = 3, .failed_at = kNow};
   const auto item = encode_stored(record, place(Priority::normal, kNow, Half::dlq));
   ASSERT_TRUE(item) << item.error().message();
-  const StoredMessage read = decode_record(*item, Half::dlq);
+  const StoredMessage read = decode_record(*item);
   EXPECT_EQ(read.message.id, record.message.id);
+  EXPECT_EQ(read.half, Half::dlq);
   EXPECT_EQ(read.message.attempt, 4U);
   EXPECT_EQ(read.message.sent_at, record.message.sent_at);
   EXPECT_EQ(read.version, 41);
@@ -222,12 +222,12 @@ TEST_F(LeasedRecordTest, ARecordThatMovesKeepsItsIdAndItsTimes) {
   const Item item = written(message, {.place = from, .own_id = {}, .now = kNow - 60s});
   const std::string id = made_id(from.sort, 3);
   const Place to{from.partition, front_sort_key(kNow, random_)};
-  StoredMessage moved = decode_record(moved_item(item, to), Half::standard);
+  StoredMessage moved = decode_record(moved_item(item, to));
   EXPECT_EQ(moved.message.id, id);
   EXPECT_EQ(moved.message.sent_at, kNow);
   EXPECT_EQ(moved.created_at, kNow - 60s);
   EXPECT_EQ(moved.message.priority, Priority::normal) << "whatever the key says";
-  moved = decode_record(moved_item(moved_item(item, to), place(), kNow), Half::standard);
+  moved = decode_record(moved_item(moved_item(item, to), place(), kNow));
   EXPECT_EQ(moved.message.id, id);
   EXPECT_EQ(moved.created_at, kNow - 60s);
   EXPECT_EQ(moved_item(item, place(), kNow).count(attribute::kSentAt), 0U) << "the key says so";
@@ -238,7 +238,7 @@ TEST_F(LeasedRecordTest, TakenAwayIsAsAbsent) {
   for (const std::string_view name : {attribute::kNotBefore, attribute::kReceived, attribute::kMarks}) {
     item.emplace(name, AttributeValue::number(0));
   }
-  const StoredMessage read = decode_record(item, Half::standard);
+  const StoredMessage read = decode_record(item);
   EXPECT_EQ(read.invisible_until, std::nullopt);
   EXPECT_EQ(read.received_at, std::nullopt);
   EXPECT_EQ(read.marks, 0U);
@@ -269,7 +269,7 @@ TEST_F(LeasedRecordTest, OddItemsAreNamedAndHurtNobody) {
   wrong.emplace(attribute::kSentAt, "yesterday");
   wrong.emplace(attribute::kFailure, "f");
   wrong.emplace(attribute::kAttributes, dynamo::Map{{"a", AttributeValue::number(1)}});
-  const StoredMessage read = decode_record(wrong, Half::standard);
+  const StoredMessage read = decode_record(wrong);
   EXPECT_EQ(read.message.body, R"(["x"])");
   EXPECT_EQ(read.version, 0);
   EXPECT_THAT(read.odd, AllOf(Contains(Key("version")), Contains(Key("receive_count")), Contains(Key("sent_at")),
@@ -280,8 +280,7 @@ TEST_F(LeasedRecordTest, OddItemsAreNamedAndHurtNobody) {
         Item{{"p", "orders#3"}, {"s", "zz"}}, Item{{"p", "elsewhere"}, {"s", "-"}},
         Item{{"p", dynamo::Binary{"\xFF"}}, {"s", dynamo::Binary{"\xFF"}}}, wrong}) {
     EXPECT_THAT(oddity_of(foreign), ::testing::Not(IsEmpty()));
-    EXPECT_THAT(decode_record(foreign, Half::dlq).odd, ::testing::Not(IsEmpty()));
-    EXPECT_EQ(decode_standing(foreign, Half::dlq).half, Half::dlq);
+    EXPECT_THAT(decode_record(foreign).odd, ::testing::Not(IsEmpty()));
     static_cast<void>(moved_item(foreign, place()));
   }
 }
