@@ -160,11 +160,10 @@ class AllLeasedQueues final : public LeasedQueues {
         continue;
       }
       const OwnedHalf& known = mine->second->owned;
-      const SteadyTime now = machine_.steady_now();
       beat->written_at = parts_.clock.wall_now();
-      beat->figures.insert_or_assign(owned::half_name(known.address()), known.figures(now));
+      beat->figures.insert_or_assign(owned::half_name(known.address()), known.figures());
       if (half == Half::standard) {
-        beat->figures.insert_or_assign(owned::dead_letters_name(queue), known.dead_letters(now));
+        beat->figures.insert_or_assign(owned::dead_letters_name(queue), known.dead_letters());
       }
     }
   }

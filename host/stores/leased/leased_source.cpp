@@ -360,9 +360,7 @@ class LeasedSource final : public Source {
     }
     const MutexLock alone(half_.door);
     // What is still out keeps its shard until it is settled, or until this host's lease has ended.
-    const auto in_vain = [this] {
-      return half_.coming > 0 || half_.owned.figures(half_.table.machine.steady_now()).in_flight > 0;
-    };
+    const auto in_vain = [this] { return half_.coming > 0 || half_.owned.figures().in_flight > 0; };
     if (half_.owned.exit(number) && half_.coming == 0 && coordinator_.leave(half_.owned, in_vain)) {
       coordinator_.forget(half_.owned);
     }
@@ -412,7 +410,7 @@ class LeasedSource final : public Source {
       }
     }
     if (const auto due = coordinator_.due_at(); claimed && due && claimed->deliveries.size() < request.max) {
-      const Duration wait = std::max(Duration::zero(), Duration(*due - half_.table.machine.steady_now()));
+      const Duration wait = std::max(Duration::zero(), Duration(*due - half_.queue.parts.clock.steady_now()));
       claimed->next_due = std::min(claimed->next_due.value_or(wait), wait);
     }
     return claimed;

@@ -20,14 +20,12 @@ using owned::OwnedHalf;
 
 /// What this process owns of one table: one lease and one heartbeat for all halves of queues that it works on.
 struct OwnedTable {
-  /// `machine_clock` is this machine's; it, the queues and what the parts refer to outlive the table.
+  /// `machine` is this machine's clock; it, the queues and what the parts refer to outlive the table.
   OwnedTable(const owned::OwnershipCoordinator::Settings& settings, const table::StoreParts& parts,
-             const Clock& machine_clock, TableOwnership::QueueOf queue_of)
-      : machine(machine_clock),
-        records(settings.table, parts, machine, std::move(queue_of), settings.warn),
+             const Clock& machine, TableOwnership::QueueOf queue_of)
+      : records(settings.table, parts, machine, std::move(queue_of), settings.warn),
         coordinator(settings, records, machine) {}
 
-  const Clock& machine;
   TableOwnership records;
   owned::OwnershipCoordinator coordinator;
 };

@@ -68,7 +68,7 @@ class MovedHalf final : public owned::ShardHolder {
 
   // ShardHolder
   const QueueAddress& address() const override { return address_; }
-  void own(std::span<const owned::ShardHolder::Shard> shards, std::uint32_t all, SteadyTime /*now*/) override {
+  void own(std::span<const owned::ShardHolder::Shard> shards, std::uint32_t all) override {
     const MutexLock lock(mutex_);
     changes_ += std::exchange(all_, all) == all ? 0 : 1;
     std::map<std::uint32_t, Shard> mine;
@@ -95,11 +95,11 @@ class MovedHalf final : public owned::ShardHolder {
   }
 
   bool is_empty(std::uint32_t) const override { return false; }
-  bool busy(SteadyTime) const override { return true; }
+  bool busy() const override { return true; }
   /// Nothing is at work in it; what may have been in those before stands in the ownership items.
   InFlightBound in_flight_bound() override { return 0; }
   // What lies there it does not know, so that whoever wants to know counts.
-  OwnerFigures figures(SteadyTime /*now*/) const override {
+  OwnerFigures figures() const override {
     const MutexLock lock(mutex_);
     const auto shards = static_cast<std::uint32_t>(shards_.size());
     return {.unread = std::max(1U, shards), .shards = shards};

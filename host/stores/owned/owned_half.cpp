@@ -91,7 +91,8 @@ void OwnedHalf::tell(const News& news) {
 // What the coordinator says and asks.
 
 // A part's dead letters are looked at first when the start is over.
-void OwnedHalf::own(std::span<const ShardHolder::Shard> parts, std::uint32_t all, SteadyTime now) {
+void OwnedHalf::own(std::span<const ShardHolder::Shard> parts, std::uint32_t all) {
+  const Moment now = moment();
   News news;
   {
     const MutexLock lock(mutex_);
@@ -108,11 +109,11 @@ void OwnedHalf::own(std::span<const ShardHolder::Shard> parts, std::uint32_t all
       const auto found = parts_.find(mine.number);
       const bool fresh = found == parts_.end();
       if (fresh || (found->second.closing && !mine.closing)) {
-        const DeadLetters dead = fresh ? DeadLetters{.due_at = now + kFirstDeadLook} : found->second.dead;
+        const DeadLetters dead = fresh ? DeadLetters{.due_at = now.steady + kFirstDeadLook} : found->second.dead;
         parts_.insert_or_assign(
             mine.number,
-            Part{.reader = PartReader(now, !fresh || mine.written_before), .number = ++taken_, .dead = dead});
-        backlog_.take_part(mine.number, mine.left, clock_.wall_now());
+            Part{.reader = PartReader(now.steady, !fresh || mine.written_before), .number = ++taken_, .dead = dead});
+        backlog_.take_part(mine.number, mine.left, now.wall);
         news.ready = news.ready || fresh;
       }
       Part& part = parts_.at(mine.number);
@@ -161,9 +162,9 @@ bool OwnedHalf::is_empty(std::uint32_t part) const {
   return found != parts_.end() && backlog_.of(part).entries == 0 && found->second.reader.found_empty();
 }
 
-bool OwnedHalf::busy(SteadyTime now) const {
+bool OwnedHalf::busy() const {
   const MutexLock lock(mutex_);
-  return handed_out_at_ && now < *handed_out_at_ + kBusy;
+  return handed_out_at_ && clock_.steady_now() < *handed_out_at_ + kBusy;
 }
 
 InFlightBound OwnedHalf::in_flight_bound() {
@@ -701,7 +702,8 @@ std::vector<ExtendResult> OwnedHalf::extend(std::span<const Receipt> receipts) {
 // Figures.
 
 // What was read is told. A part in which there may be more is one of those that hold at least so much.
-OwnerFigures OwnedHalf::figures(SteadyTime now) const {
+OwnerFigures OwnedHalf::figures() const {
+  const SteadyTime now = clock_.steady_now();
   const MutexLock lock(mutex_);
   OwnerFigures figures;
   const Backlog::Figures known = backlog_.figures();
@@ -723,7 +725,8 @@ OwnerFigures OwnedHalf::figures(SteadyTime now) const {
   return figures;
 }
 
-OwnerFigures OwnedHalf::dead_letters(SteadyTime now) const {
+OwnerFigures OwnedHalf::dead_letters() const {
+  const SteadyTime now = clock_.steady_now();
   const MutexLock lock(mutex_);
   OwnerFigures figures{.in_use = count_};
   for (const auto& [number, part] : parts_) {

@@ -56,13 +56,13 @@ class OwnedHalf final : public ShardHolder {
 
   // ShardHolder
   const QueueAddress& address() const override { return address_; }
-  void own(std::span<const ShardHolder::Shard> parts, std::uint32_t all, SteadyTime now) override;
+  void own(std::span<const ShardHolder::Shard> parts, std::uint32_t all) override;
   std::optional<InFlightBound> left_in(std::uint32_t part) override;
   bool is_empty(std::uint32_t part) const override;
-  bool busy(SteadyTime now) const override;
+  bool busy() const override;
   InFlightBound in_flight_bound() override;
-  OwnerFigures figures(SteadyTime now) const override;
-  OwnerFigures dead_letters(SteadyTime now) const override;
+  OwnerFigures figures() const override;
+  OwnerFigures dead_letters() const override;
   /// Counts dead letters, where it is time to.
   void spare_time(Deadline deadline) override;
 

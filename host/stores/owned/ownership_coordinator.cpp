@@ -213,13 +213,12 @@ void OwnershipCoordinator::do_due(Deadline deadline) {
 // Heartbeats.
 
 Heartbeat OwnershipCoordinator::own_beat(InFlightBound bound) const {
-  const SteadyTime now = clock_.steady_now();
   Heartbeat own{.host = settings_.host, .counter = counter_, .lease = settings_.lease, .leaving = true};
   own.in_flight_bound = bound + HostLease::kLateOnes;
   own.bell = bell_;
   for (const Duty& duty : duties_) {
-    own.figures.emplace(duty.name, duty.holder->figures(now));
-    if (const OwnerFigures dead = duty.holder->dead_letters(now); dead.shards > 0) {
+    own.figures.emplace(duty.name, duty.holder->figures());
+    if (const OwnerFigures dead = duty.holder->dead_letters(); dead.shards > 0) {
       own.figures.emplace(dead_letters_name(duty.holder->address().queue), dead);
     }
     if (!duty.leaving) {
@@ -286,9 +285,8 @@ bool OwnershipCoordinator::listen_at(const std::string& bell, Deadline deadline)
 
 // What is read of others, and of who has what.
 
-Duration OwnershipCoordinator::glance_pause(SteadyTime now) const {
-  const bool busy =
-      std::any_of(duties_.begin(), duties_.end(), [now](const Duty& duty) { return duty.holder->busy(now); });
+Duration OwnershipCoordinator::glance_pause() const {
+  const bool busy = std::any_of(duties_.begin(), duties_.end(), [](const Duty& duty) { return duty.holder->busy(); });
   return busy ? kBusyGlance : kIdleGlance;
 }
 
@@ -296,7 +294,7 @@ Duration OwnershipCoordinator::glance_pause(SteadyTime now) const {
 void OwnershipCoordinator::glance(Deadline deadline) {
   const auto beats = records_.read_beats(false, deadline);
   const SteadyTime now = clock_.steady_now();
-  glance_at_ = now + glance_pause(now);
+  glance_at_ = now + glance_pause();
   if (!beats) {
     return;
   }
@@ -341,7 +339,7 @@ void OwnershipCoordinator::look(Deadline deadline) {
   if (const auto death = members_.next_death(now)) {
     look_at_ = std::min(look_at_, *death + Duration(1));
   }
-  glance_at_ = now + glance_pause(now);
+  glance_at_ = now + glance_pause();
 }
 
 void OwnershipCoordinator::tell_of_movers(Duty& duty, SteadyTime now) {
@@ -491,7 +489,7 @@ void OwnershipCoordinator::tell_holder(Duty& duty, std::span<const Ownership> re
     }
     shards.push_back(shard);
   }
-  duty.holder->own(shards, duty.all, clock_.steady_now());
+  duty.holder->own(shards, duty.all);
 }
 
 }  // namespace sluice::queue::owned

@@ -37,18 +37,18 @@ class ShardHolder {
     bool written_before = false;
   };
   /// These are this host's now, of so many; whatever else it had is lost, with all that is out of it.
-  virtual void own(std::span<const Shard> shards, std::uint32_t all, SteadyTime now) = 0;
+  virtual void own(std::span<const Shard> shards, std::uint32_t all) = 0;
   /// What of that shard is left in doubt to whoever gets it now. Nothing: something is out of it still.
   virtual std::optional<InFlightBound> left_in(std::uint32_t shard) = 0;
   /// There is nothing in it.
   virtual bool is_empty(std::uint32_t shard) const = 0;
   /// Something has been handed out a short time ago.
-  virtual bool busy(SteadyTime now) const = 0;
+  virtual bool busy() const = 0;
   /// How far behind the head what is out lies, in whichever of its shards that is farthest.
   virtual InFlightBound in_flight_bound() = 0;
-  virtual OwnerFigures figures(SteadyTime now) const = 0;
+  virtual OwnerFigures figures() const = 0;
   /// Of the dead letters in its shards of a standard half.
-  virtual OwnerFigures dead_letters(SteadyTime /*now*/) const { return {}; }
+  virtual OwnerFigures dead_letters() const { return {}; }
   /// It is carried elsewhere, and nothing of it is handed out: this host wants all of it, until it leaves.
   virtual bool moves() const { return false; }
   /// Does what may wait; heartbeats do so meanwhile.
@@ -135,7 +135,7 @@ class OwnershipCoordinator {
   /// as it should, so that it is worth another look.
   bool follow_plan(Duty& duty, const OwnershipLook& found, SteadyTime asked, Deadline deadline) SLUICE_REQUIRES(turn_);
   void tell_of_movers(Duty& duty, SteadyTime now) SLUICE_REQUIRES(turn_);
-  Duration glance_pause(SteadyTime now) const SLUICE_REQUIRES(turn_);
+  Duration glance_pause() const SLUICE_REQUIRES(turn_);
   /// `found`: who has what, of each half.
   void clear_up(const std::vector<Heartbeat>& beats, const std::vector<std::optional<OwnershipLook>>& found,
                 Deadline deadline) SLUICE_REQUIRES(turn_);

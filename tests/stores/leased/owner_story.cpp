@@ -598,7 +598,7 @@ std::string OwnerStory::standing() {
     text += "\n  shard " + std::to_string(shard) + " is " + owner + "'s";
   }
   for (const auto& desk : desks_) {
-    const auto figures = desk->host->half().figures({});
+    const auto figures = desk->host->half().figures();
     text += "\n  " + desk->host->name + ": " + std::to_string(figures.shards) + " shards, ready " +
             std::to_string(figures.ready) + ", delayed " + std::to_string(figures.delayed) + ", out " +
             std::to_string(figures.in_flight) + ", held " + std::to_string(desk->held.size());

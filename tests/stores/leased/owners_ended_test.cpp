@@ -133,7 +133,7 @@ TEST(EndedOwners, OneThatLivesAllTheSameStopsAndTakesItsShardsAnew) {
   world.pass(4s);
   EXPECT_THAT(a.out, IsEmpty()) << "it was told that it has lost them";
   EXPECT_THAT(a.warnings, Contains(HasSubstr("declared this host dead in table 'sluice-queues'")));
-  ASSERT_TRUE(world.pass_until([&] { return a.half().figures({}).shards == 8; }, 5s));
+  ASSERT_TRUE(world.pass_until([&] { return a.half().figures().shards == 8; }, 5s));
   EXPECT_EQ(world.shards_of("a/1"), 8);
   const Seen seen = see_off(a);
   EXPECT_EQ(seen.suspects + seen.others, 40U);

@@ -133,7 +133,7 @@ TEST(OwnersTest, AHostThatStopsHandsEverythingOverBeforeItReturns) {
   EXPECT_EQ(shares(world)["b/1"], 8);
   EXPECT_TRUE(world.item("@hosts", "a/1")->contains("q")) << "it says that it leaves";
   world.send(100);
-  ASSERT_TRUE(world.pass_until([&] { return b.half().figures({}).shards == 8; }, 2s));
+  ASSERT_TRUE(world.pass_until([&] { return b.half().figures().shards == 8; }, 2s));
   EXPECT_EQ(work_off(b), 100U);
   world.pass(150s);
   EXPECT_FALSE(world.item("@hosts", "a/1")) << "what a host leaves behind is cleared up";
