@@ -137,13 +137,6 @@ void limit_range(dynamo::QueryRequest& query, const std::string& from, const std
   query.values.emplace(":to", to);
 }
 
-dynamo::QueryRequest range_query(const std::string& table, const std::string& partition, const std::string& from,
-                                 const std::string& to, bool consistent) {
-  dynamo::QueryRequest query = partition_query(table, partition, consistent);
-  limit_range(query, from, to);
-  return query;
-}
-
 dynamo::Result<std::vector<dynamo::Item>> read_partition(dynamo::Client& client, const std::string& table,
                                                          const std::string& partition, bool consistent,
                                                          Deadline deadline) {

@@ -37,8 +37,6 @@ std::string make_incarnation(const std::string& host, Random& random);
 dynamo::QueryRequest partition_query(const std::string& table, const std::string& partition, bool consistent);
 /// Of no keys but those from `from` to `to`, both included.
 void limit_range(dynamo::QueryRequest& query, const std::string& from, const std::string& to);
-dynamo::QueryRequest range_query(const std::string& table, const std::string& partition, const std::string& from,
-                                 const std::string& to, bool consistent);
 /// All that lies there, in the order of its keys.
 dynamo::Result<std::vector<dynamo::Item>> read_partition(dynamo::Client& client, const std::string& table,
                                                          const std::string& partition, bool consistent,

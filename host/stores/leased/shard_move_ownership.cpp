@@ -23,13 +23,13 @@ namespace {
 /// been at work are marked as suspects, so that they are so wherever they are carried.
 class MovedHalf final : public owned::ShardHolder {
  public:
-  /// The references outlive it.
-  MovedHalf(const LeasedQueue& queue, Half half)
-      : address_{queue.place.queue, half}, parts_(queue.parts), place_(queue.place) {}
+  /// The queue outlives it.
+  MovedHalf(LeasedQueue& queue, Half half)
+      : address_{queue.place.queue, half}, parts_(queue.parts), place_(queue.place), messages_(queue, half, false) {}
 
   /// Marks what may have been at work in an owner who died. What fails is tried again by the next call.
   void mark_suspects(Deadline deadline) {
-    std::map<std::uint32_t, Shard> shards;
+    std::map<std::uint32_t, Taken> shards;
     {
       const MutexLock lock(mutex_);
       shards = shards_;
@@ -37,13 +37,14 @@ class MovedHalf final : public owned::ShardHolder {
     for (const auto& [number, shard] : shards) {
       bool marked = shard.left > 0;
       for (std::size_t priority = 0; marked && priority < kPriorities; ++priority) {
-        marked = mark(number, shard, static_cast<Priority>(priority), deadline);
+        marked = mark(shard, static_cast<Priority>(priority), deadline);
       }
       if (!marked) {
         continue;
       }
       const MutexLock lock(mutex_);
-      if (const auto found = shards_.find(number); found != shards_.end() && found->second.number == shard.number) {
+      // One that has been lost meanwhile and taken again has another epoch.
+      if (const auto found = shards_.find(number); found != shards_.end() && found->second.epoch == shard.epoch) {
         found->second.left = 0;
         ++changes_;
       }
@@ -68,23 +69,20 @@ class MovedHalf final : public owned::ShardHolder {
 
   // ShardHolder
   const QueueAddress& address() const override { return address_; }
-  void own(std::span<const owned::ShardHolder::Shard> shards, std::uint32_t all) override {
+  void own(std::span<const Shard> shards, std::uint32_t all) override {
     const MutexLock lock(mutex_);
     changes_ += std::exchange(all_, all) == all ? 0 : 1;
-    std::map<std::uint32_t, Shard> mine;
-    for (const owned::ShardHolder::Shard& given : shards) {
-      const auto known = shards_.find(given.number);
-      if (known == shards_.end()) {
-        ++changes_;
-        mine[given.number] = {.left = given.left, .until = parts_.clock.wall_now(), .number = changes_};
+    std::map<std::uint32_t, Taken> mine;
+    for (const Shard& given : shards) {
+      Taken& taken = mine.emplace(given.number, Taken{given, parts_.clock.wall_now()}).first->second;
+      if (const auto known = shards_.extract(given.number)) {
+        taken.left = known.mapped().left;
+        taken.until = known.mapped().until;
       } else {
-        mine[given.number] = known->second;
+        ++changes_;
       }
-      mine[given.number].epoch = given.epoch;
-      mine[given.number].closing = given.closing;
     }
-    changes_ += static_cast<std::uint64_t>(std::count_if(
-        shards_.begin(), shards_.end(), [&mine](const auto& shard) { return !mine.contains(shard.first); }));
+    changes_ += shards_.size();  // those that are lost
     shards_ = std::move(mine);
   }
 
@@ -107,25 +105,22 @@ class MovedHalf final : public owned::ShardHolder {
   bool moves() const override { return true; }
 
  private:
-  struct Shard {
-    std::int64_t epoch = 0;
-    bool closing = false;
-    InFlightBound left = 0;  ///< so much owners before may have had at work, of what was due by `until`
+  /// `left`: so much owners before may have had at work, of what was due by `until`, and is not marked yet.
+  struct Taken : Shard {
     WallTime until{};
-    std::uint64_t number = 0;  ///< each time that it is taken it is another one
 
     bool is_held() const { return !closing && left == 0; }
   };
 
   // True: all that may have been at work has been marked. As an owner would take them for suspects. Whatever went
   // otherwise is looked at again.
-  bool mark(std::uint32_t shard, const Shard& doubtful, Priority priority, Deadline deadline) {
-    const auto candidates = in_doubt(shard, doubtful, priority, deadline);
+  bool mark(const Taken& shard, Priority priority, Deadline deadline) {
+    const auto candidates = in_doubt(shard, priority, deadline);
     if (!candidates) {
       return false;
     }
     std::vector<table::RecordWrite> writes;
-    const std::string partition = partition_of(address_.queue, address_.half, shard);
+    const std::string partition = partition_of(address_.queue, address_.half, shard.number);
     for (const owned::Found& one : *candidates) {
       const core::StateChange suspect{.marks = one.state.marks | core::kSuspect};
       if (suspect.marks != one.state.marks) {
@@ -140,26 +135,27 @@ class MovedHalf final : public owned::ShardHolder {
   }
 
   // What of a priority may have been at work, marked or not. Nothing: it could not be read.
-  std::optional<std::vector<owned::Found>> in_doubt(std::uint32_t shard, const Shard& doubtful, Priority priority,
-                                                    Deadline deadline) const {
-    auto query = range_query(place_.table, partition_of(address_.queue, address_.half, shard),
-                             first_sort_key(priority, WallTime{}), last_sort_key(priority, doubtful.until), true);
-    owned::OrphanedRange orphaned(doubtful.left, doubtful.until);
+  std::optional<std::vector<owned::Found>> in_doubt(const Taken& shard, Priority priority, Deadline deadline) {
+    owned::MessageRecords::Query query{
+        shard.number,
+        {.from = first_sort_key(priority, WallTime{}), .to = last_sort_key(priority, shard.until), .consistent = true}};
+    owned::OrphanedRange orphaned(shard.left, shard.until);
     std::vector<owned::Found> read;
-    do {
-      auto page = parts_.client.query(query, deadline);
+    for (bool more = true; more && !orphaned.is_read();) {
+      auto page = messages_.read(std::span(&query, 1), deadline).front();
       if (!page) {
         return std::nullopt;
       }
-      for (dynamo::Item& item : page->items) {
-        if (owned::Found one = found_of(std::move(item)); one.odd.empty()) {
+      for (owned::Found& one : page->found) {
+        if (one.odd.empty()) {
           orphaned.saw(one.sort);
           one.record.reset();  // where it lies and what it says of itself is all that is asked
           read.push_back(std::move(one));
         }
       }
-      query.exclusive_start_key = std::move(page->last_evaluated_key);
-    } while (!orphaned.is_read() && !query.exclusive_start_key.empty());
+      more = !page->stopped_at.empty();
+      query.order.from = page->stopped_at + '0';
+    }
     // What concerns whom is known once all has been counted.
     std::erase_if(read, [&orphaned](const owned::Found& one) { return !orphaned.concerns(one.sort, one.due_at()); });
     return read;
@@ -169,10 +165,11 @@ class MovedHalf final : public owned::ShardHolder {
   const QueueAddress address_;
   const table::StoreParts& parts_;
   const table::QueueTable& place_;
+  TableMessages messages_;
 
   mutable Mutex mutex_;
   // Guarded by mutex_.
-  std::map<std::uint32_t, Shard> shards_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::uint32_t, Taken> shards_ SLUICE_GUARDED_BY(mutex_);
   std::uint32_t all_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::uint64_t changes_ SLUICE_GUARDED_BY(mutex_) = 0;
 };

@@ -36,7 +36,8 @@ std::vector<Result<owned::MessageRecords::Page>> TableMessages::read(std::span<c
   std::vector<dynamo::QueryRequest> requests;
   for (const auto& [shard, order] : queries) {
     auto& request = requests.emplace_back(
-        range_query(place_.table, partition_of(place_.queue, half_, shard), order.from, order.to, order.consistent));
+        partition_query(place_.table, partition_of(place_.queue, half_, shard), order.consistent));
+    limit_range(request, order.from, order.to);
     if (order.limit > 0) {
       request.limit = static_cast<std::int64_t>(order.limit);
     }
