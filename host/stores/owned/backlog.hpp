@@ -167,6 +167,7 @@ class Backlog {
   bool hold(std::uint32_t part, std::set<std::string> groups, WallTime now);
 
   void rules(const ClaimRules& rules, WallTime now);
+  const ClaimRules& rules() const { return rules_; }
   /// What has come due by now can be handed out.
   void wake(WallTime now);
   struct Wanted {
@@ -201,6 +202,7 @@ class Backlog {
   Figures figures() const;
   /// What is in memory of a part.
   struct PartFigures {
+    bool open = false;  ///< what lies in it may go out
     std::size_t entries = 0;
     std::size_t bytes = 0;
     std::size_t out = 0;
@@ -241,7 +243,6 @@ class Backlog {
     InFlightBound reach = 0;           ///< so many lie in memory behind the front, up to the last that is out
   };
   struct Part : PartFigures {
-    bool open = true;
     std::array<Range, kPriorities> ranges{};
     std::uint32_t dropped_before = 0;  ///< of those, before the sweep that is under way
     bool doubtful = false;             ///< what was inherited has gone back to where it is to be read anew

@@ -43,7 +43,7 @@ OwnedHalf::OwnedHalf(QueueAddress address, std::function<void(const std::string&
 
 std::uint32_t OwnedHalf::enter(SourceEvents events) {
   const MutexLock lock(mutex_);
-  sources_.emplace(++entered_, std::make_shared<EventGate>(std::move(events)));
+  sources_.emplace(++entered_, SourceOfHalf{std::make_shared<EventGate>(std::move(events))});
   return entered_;
 }
 
@@ -56,9 +56,8 @@ bool OwnedHalf::exit(std::uint32_t source) {
     if (found == sources_.end()) {
       return false;
     }
-    gate = std::move(found->second);
+    gate = std::move(found->second.gate);
     sources_.erase(found);
-    asked_.erase(source);
     last = sources_.empty();
   }
   gate->close();
@@ -73,17 +72,17 @@ void OwnedHalf::rung() {
 }
 
 void OwnedHalf::tell(const News& news) {
-  std::map<std::uint32_t, std::shared_ptr<EventGate>> sources;
+  std::map<std::uint32_t, SourceOfHalf> sources;
   {
     const MutexLock lock(mutex_);
     sources = sources_;
   }
-  for (const auto& [source, gate] : sources) {
-    if (const auto lost = news.lost.find(source); lost != news.lost.end()) {
-      gate->lost(lost->second);
+  for (const auto& [number, source] : sources) {
+    if (const auto lost = news.lost.find(number); lost != news.lost.end()) {
+      source.gate->lost(lost->second);
     }
     if (news.ready) {
-      gate->ready();
+      source.gate->ready();
     }
   }
 }
@@ -108,7 +107,7 @@ void OwnedHalf::own(std::span<const ShardHolder::Shard> parts, std::uint32_t all
     for (const ShardHolder::Shard& mine : parts) {
       const auto found = parts_.find(mine.number);
       const bool fresh = found == parts_.end();
-      if (fresh || (found->second.closing && !mine.closing)) {
+      if (fresh || (!backlog_.of(mine.number).open && !mine.closing)) {
         const DeadLetters dead = fresh ? DeadLetters{.due_at = now.steady + kFirstDeadLook} : found->second.dead;
         parts_.insert_or_assign(
             mine.number,
@@ -116,9 +115,8 @@ void OwnedHalf::own(std::span<const ShardHolder::Shard> parts, std::uint32_t all
         backlog_.take_part(mine.number, mine.left, now.wall);
         news.ready = news.ready || fresh;
       }
-      Part& part = parts_.at(mine.number);
-      part.epoch = mine.epoch;
-      if (mine.closing && !std::exchange(part.closing, true)) {
+      parts_.at(mine.number).epoch = mine.epoch;
+      if (mine.closing && backlog_.of(mine.number).open) {
         backlog_.close_part(mine.number);
       }
     }
@@ -206,29 +204,32 @@ void OwnedHalf::follow_rules(std::uint32_t source, const ClaimRules& asked) {
   const auto strictness = [](const ClaimRules& rules) {
     return rules.order == Order::queue ? 3 : rules.order == Order::group ? 2 : rules.fair ? 1 : 0;
   };
-  asked_.insert_or_assign(source, asked);
+  // A source may have left while its claim was under way: what that one asks for is not kept.
+  if (const auto known = sources_.find(source); known != sources_.end()) {
+    known->second.asked = asked;
+  }
   ClaimRules rules = asked;
-  for (const auto& [other, wanted] : asked_) {
-    if (strictness(wanted) > strictness(rules)) {
-      rules.order = wanted.order;
-      rules.fair = wanted.fair;
+  for (const auto& [number, other] : sources_) {
+    if (strictness(other.asked) > strictness(rules)) {
+      rules.order = other.asked.order;
+      rules.fair = other.asked.fair;
     }
   }
   if (strictness(rules) > strictness(asked)) {
     remarks_.say("'" + name_ + "' is handed out by the strictest order that a job of this host asks for; another job " +
                  "asks for less; give both the same order");
   }
-  if (rules.order != rules_.order && rules.order != Order::none) {
+  const Order before = backlog_.rules().order;
+  if (rules.order != before && rules.order != Order::none) {
     for (auto& [number, part] : parts_) {
       part.reader.doubt_holds();
-      if (rules_.order == Order::none) {  // what has been read so far was not read in passes
+      if (before == Order::none) {  // what has been read so far was not read in passes
         part.reader = PartReader(clock_.steady_now(), true);
         part.number = ++taken_;
       }
     }
   }
-  rules_ = rules;
-  backlog_.rules(rules_, clock_.wall_now());
+  backlog_.rules(rules, clock_.wall_now());
 }
 
 Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& request, const Announce& announce,
@@ -309,7 +310,7 @@ void OwnedHalf::read(const ClaimRequest& request, Deadline deadline) {
   }
 }
 
-bool OwnedHalf::keeps_order() const { return rules_.order != Order::none && address_.half == Half::standard; }
+bool OwnedHalf::keeps_order() const { return backlog_.rules().order != Order::none && address_.half == Half::standard; }
 
 std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, std::size_t most) {
   const Moment now = moment();
@@ -320,7 +321,7 @@ std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, st
   }
   PartReader::Known known;
   known.page = std::clamp(request.max * 4, kLeastPage, kMostPage);
-  known.ordered = rules_.order != Order::none;
+  known.ordered = backlog_.rules().order != Order::none;
   std::vector<Job> jobs;
   auto from = parts_.lower_bound(next_part_);
   for (std::size_t i = 0; i < parts_.size() && jobs.size() < most; ++i, ++from) {
@@ -335,7 +336,7 @@ std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, st
     if (backlog_.figures().full) {
       known.waiting.fill(known.page);
     }
-    if (auto order = part.closing ? std::nullopt : part.reader.next(known, now)) {
+    if (auto order = figures.open ? part.reader.next(known, now) : std::nullopt) {
       if (order->begins) {
         backlog_.sweep_begins(number);
       }
@@ -496,7 +497,7 @@ Delivery OwnedHalf::deliver(std::uint32_t source, const Entry& entry, const Clai
 std::optional<Duration> OwnedHalf::next_due(Moment now) const {
   SteadyTime next = SteadyTime::max();
   for (const auto& [number, part] : parts_) {
-    if (!part.closing) {
+    if (backlog_.of(number).open) {
       next = std::min(next, part.reader.wakes_at(now.steady));
       next = keeps_order() && !backlog_.of(number).held.empty() ? std::min(next, part.reader.holds_at()) : next;
     }
@@ -600,7 +601,8 @@ std::vector<SettleResult> OwnedHalf::settle(std::span<const Completion> completi
       results[places[k]] = std::move(made[k]);
     }
     handed_over = std::any_of(parts_.begin(), parts_.end(), [this](const auto& part) SLUICE_REQUIRES(mutex_) {
-      return part.second.closing && backlog_.of(part.first).out == 0;
+      const Backlog::PartFigures& figures = backlog_.of(part.first);
+      return !figures.open && figures.out == 0;
     });
   }
   if (handed_over) {
@@ -747,16 +749,16 @@ void OwnedHalf::spare_time(Deadline deadline) {
   const SteadyTime began = clock_.steady_now();
   {
     const MutexLock lock(mutex_);
-    if (counting_ || address_.half != Half::standard) {
+    if (address_.half != Half::standard) {
       return;
     }
-    for (const auto& [number, part] : parts_) {
+    for (auto& [number, part] : parts_) {
       if (began >= part.dead.due_at && looks.size() < kDeadReads) {
         looks.push_back(number);
         numbers.push_back(part.number);
+        part.dead.due_at = began + kDeadFailurePause;  // later, where it can be read
       }
     }
-    counting_ = !looks.empty();
   }
   if (looks.empty()) {
     return;
@@ -767,11 +769,8 @@ void OwnedHalf::spare_time(Deadline deadline) {
     Part* const part = part_of(looks[i], numbers[i]);
     if (part != nullptr && counts[i]) {
       part->dead = {.due_at = began + kDeadPause, .looked_at = began, .count = *counts[i]};
-    } else if (part != nullptr) {
-      part->dead.due_at = began + kDeadFailurePause;
     }
   }
-  counting_ = false;
 }
 
 }  // namespace sluice::queue::owned

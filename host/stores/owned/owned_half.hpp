@@ -77,10 +77,13 @@ class OwnedHalf final : public ShardHolder {
     PartReader reader;
     std::uint64_t number = 0;  ///< each time that it is taken, or read anew, it is another one
     std::int64_t epoch = 0;
-    bool closing = false;
     bool throttled = false;          ///< its last page was refused as one too many
     std::optional<Error> trouble{};  ///< why its last read failed
     DeadLetters dead{};
+  };
+  struct SourceOfHalf {
+    std::shared_ptr<EventGate> gate;
+    ClaimRules asked{};  ///< by its last claim
   };
   struct Job {
     MessageRecords::Query query;
@@ -140,9 +143,6 @@ class OwnedHalf final : public ShardHolder {
   mutable Mutex mutex_;
   // Guarded by mutex_.
   Backlog backlog_ SLUICE_GUARDED_BY(mutex_);
-  bool counting_ SLUICE_GUARDED_BY(mutex_) = false;  ///< dead letters
-  ClaimRules rules_ SLUICE_GUARDED_BY(mutex_);
-  std::map<std::uint32_t, ClaimRules> asked_ SLUICE_GUARDED_BY(mutex_);  ///< by source
   std::map<std::uint32_t, Part> parts_ SLUICE_GUARDED_BY(mutex_);
   std::uint64_t taken_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::uint32_t next_part_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< where reading goes on
@@ -151,7 +151,7 @@ class OwnedHalf final : public ShardHolder {
   std::deque<std::int64_t> lost_ SLUICE_GUARDED_BY(mutex_);
   std::uint32_t handed_out_ SLUICE_GUARDED_BY(mutex_);  ///< from a number by chance on
   std::optional<SteadyTime> handed_out_at_ SLUICE_GUARDED_BY(mutex_);
-  std::map<std::uint32_t, std::shared_ptr<EventGate>> sources_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::uint32_t, SourceOfHalf> sources_ SLUICE_GUARDED_BY(mutex_);
   std::uint32_t entered_ SLUICE_GUARDED_BY(mutex_) = 0;
 };
 

@@ -100,6 +100,22 @@ TEST(OwnerOrder, TheStricterOrderHoldsWhereTwoJobsOfAHostDisagreeAndALineSaysSo)
   a.half().exit(loose);
 }
 
+TEST(OwnerOrder, AClaimThatIsUnderWayWhenItsJobLeavesLeavesItsOrderToNobody) {
+  OwnerWorld world({.shards = 1});
+  OwnerHost& a = world.add("a/1");
+  world.pass(2s);
+  const std::uint32_t strict = a.half().enter({});
+  a.half().exit(strict);
+  const auto announce = [](queue::owned::InFlightBound) { return true; };
+  const queue::ClaimRequest request{.max = 10, .rules = {.order = Order::group}};
+  EXPECT_TRUE(a.half().claim(strict, request, announce, Deadline::after(a.clock, 5s))->deliveries.empty());
+  for (int i = 0; i < 3; ++i) {
+    world.send(1, 100, 0s, "g");
+  }
+  world.pass(2s);
+  EXPECT_EQ(a.claim(10).size(), 3U) << "the other job asks for no order";
+}
+
 /// A group of four whose second message is a dead letter that holds it, and an operator who redrives that.
 class OwnerHold : public ::testing::TestWithParam<std::size_t> {
  protected:
