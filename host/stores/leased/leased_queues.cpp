@@ -75,7 +75,8 @@ class AllLeasedQueues final : public LeasedQueues {
                       .others = options.others},
                      client, clock, random),
         options_(options),
-        machine_(clock) {}
+        machine_(clock),
+        remarks_(options.warn, clock) {}
 
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
     LeasedQueue& queue = state(address.queue);
@@ -84,7 +85,7 @@ class AllLeasedQueues final : public LeasedQueues {
     auto& half = halves_[address];
     if (!half) {
       const bool strict_fence = location_of(options_, address.queue).strict_fence;
-      half = std::make_unique<LeasedHalf>(table, queue, address.half, strict_fence, options_.warn);
+      half = std::make_unique<LeasedHalf>(table, queue, address.half, strict_fence);
     }
     return make_leased_source(*half, doorbell_);
   }
@@ -104,7 +105,7 @@ class AllLeasedQueues final : public LeasedQueues {
   std::unique_ptr<MoveOwnership> take_ownership(const std::string& queue, const std::vector<Half>& halves) override {
     LeasedQueue& known = state(queue);
     return own_to_move(halves, keeping(known.place.table, make_incarnation(options_.host + ":move", random_)), known,
-                       doorbell_, machine_);
+                       doorbell_, remarks_, machine_);
   }
   Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override {
     return make_leased_sender(state(queue), doorbell_);
@@ -169,11 +170,8 @@ class AllLeasedQueues final : public LeasedQueues {
   }
 
   owned::OwnershipCoordinator::Settings keeping(const std::string& table, std::string incarnation) const {
-    return {.table = table,
-            .host = std::move(incarnation),
-            .lease = options_.lease,
-            .warn = options_.warn,
-            .own_thread = options_.own_threads};
+    return {
+        .table = table, .host = std::move(incarnation), .lease = options_.lease, .own_thread = options_.own_threads};
   }
 
   // Everything that this process owns of a table has one lease.
@@ -183,7 +181,7 @@ class AllLeasedQueues final : public LeasedQueues {
     if (!known) {
       const std::string incarnation =
           options_.incarnation.empty() ? make_incarnation(options_.host, random_) : options_.incarnation;
-      known = std::make_unique<OwnedTable>(keeping(place.table, incarnation), parts_, machine_,
+      known = std::make_unique<OwnedTable>(keeping(place.table, incarnation), parts_, remarks_, machine_,
                                            [this](const std::string& queue) -> LeasedQueue& { return state(queue); });
     }
     return *known;
@@ -192,6 +190,8 @@ class AllLeasedQueues final : public LeasedQueues {
   // Fixed after construction.
   const LeasedOptions options_;
   const Clock& machine_;
+
+  owned::Remarks remarks_;  // synchronises itself
 
   Mutex mutex_;
   // Guarded by mutex_. None is ever removed, so that references to them live as long as the queues. The threads of

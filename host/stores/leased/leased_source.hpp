@@ -20,12 +20,14 @@ using owned::OwnedHalf;
 
 /// What this process owns of one table: one lease and one heartbeat for all halves of queues that it works on.
 struct OwnedTable {
-  /// `machine` is this machine's clock; it, the queues and what the parts refer to outlive the table.
+  /// `machine` is this machine's clock; it, the remarks, the queues and what the parts refer to outlive the table.
   OwnedTable(const owned::OwnershipCoordinator::Settings& settings, const table::StoreParts& parts,
-             const Clock& machine, TableOwnership::QueueOf queue_of)
-      : records(settings.table, parts, machine, std::move(queue_of), settings.warn),
-        coordinator(settings, records, machine) {}
+             owned::Remarks& remarks_of_all, const Clock& machine, TableOwnership::QueueOf queue_of)
+      : remarks(remarks_of_all),
+        records(settings.table, parts, remarks, std::move(queue_of)),
+        coordinator(settings, records, remarks, machine) {}
 
+  owned::Remarks& remarks;
   TableOwnership records;
   owned::OwnershipCoordinator coordinator;
 };
@@ -34,12 +36,11 @@ struct OwnedTable {
 struct LeasedHalf {
   /// `strict_fence`: what is committed with effects holds only while the shard is this host's. The references outlive
   /// it.
-  LeasedHalf(OwnedTable& of_table, LeasedQueue& of_queue, Half half, bool strict_fence = false,
-             std::function<void(const std::string&)> warn = {})
+  LeasedHalf(OwnedTable& of_table, LeasedQueue& of_queue, Half half, bool strict_fence = false)
       : table(of_table),
         queue(of_queue),
         messages(queue, half, strict_fence),
-        owned({queue.place.queue, half}, std::move(warn), messages, table.coordinator.lease(), queue.parts.clock,
+        owned({queue.place.queue, half}, messages, table.coordinator.lease(), table.remarks, queue.parts.clock,
               queue.random) {}
 
   OwnedTable& table;

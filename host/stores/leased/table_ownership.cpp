@@ -157,7 +157,8 @@ std::optional<dynamo::Error> TableOwnership::trouble() const {
 }
 
 void TableOwnership::tell(const std::string& what, const dynamo::Error& error) {
-  remarks_.say(what, "table '" + table_ + "': " + what + ": " + error.message);
+  const std::string about = "table '" + table_ + "': " + what;
+  remarks_.say(about, about + ": " + error.message);
 }
 
 }  // namespace sluice::queue::leased

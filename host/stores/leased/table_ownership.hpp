@@ -20,14 +20,13 @@ class TableOwnership final : public owned::OwnershipRecords {
  public:
   using QueueOf = std::function<LeasedQueue&(const std::string& queue)>;
 
-  /// `machine` is this machine's clock. It, the queues and what the parts refer to outlive it; `warn` may be empty.
-  TableOwnership(std::string table, const table::StoreParts& parts, const Clock& machine, QueueOf queue_of,
-                 std::function<void(const std::string&)> warn)
+  /// The queues, the remarks and what the parts refer to outlive it.
+  TableOwnership(std::string table, const table::StoreParts& parts, owned::Remarks& remarks, QueueOf queue_of)
       : table_(std::move(table)),
         client_(parts.client),
         time_(parts.clock),
-        queue_of_(std::move(queue_of)),
-        remarks_(std::move(warn), machine) {}
+        remarks_(remarks),
+        queue_of_(std::move(queue_of)) {}
 
   Written write_beat(const Heartbeat& beat, bool anew, Deadline deadline) override;
   std::optional<std::vector<Heartbeat>> read_beats(bool consistent, Deadline deadline) override;
@@ -48,8 +47,8 @@ class TableOwnership final : public owned::OwnershipRecords {
   const std::string table_;
   dynamo::Client& client_;
   table::TableClock& time_;
+  owned::Remarks& remarks_;
   const QueueOf queue_of_;
-  owned::Remarks remarks_;  // synchronises itself
 
   std::map<QueueAddress, std::uint32_t> counts_;  // of shards, as the last look has found; of the one that calls
 

@@ -23,9 +23,8 @@ InFlightBound rounded(std::uint64_t count) {
 
 }  // namespace
 
-HostLease::HostLease(Duration lease, std::string where, const Clock& clock,
-                     std::function<void(const std::string&)> warn)
-    : where_(std::move(where)), clock_(clock), remarks_(std::move(warn), clock), lease_clock_(clock), lease_(lease) {}
+HostLease::HostLease(Duration lease, std::string where, Remarks& remarks, const Clock& clock)
+    : where_(std::move(where)), remarks_(remarks), clock_(clock), lease_clock_(clock), lease_(lease) {}
 
 bool HostLease::check() {
   const SteadyTime now = lease_clock_.now();

@@ -24,9 +24,8 @@ class HostLease {
   /// What was needed once is announced for so long, and up to twice as long.
   static constexpr Duration kBoundKept = std::chrono::seconds(30);
 
-  /// `where` is what heartbeats are written to, for messages: "table 'queues'". `warn` may be empty; `clock` outlives
-  /// it.
-  HostLease(Duration lease, std::string where, const Clock& clock, std::function<void(const std::string&)> warn);
+  /// `where` is what heartbeats are written to, for messages: "table 'queues'". The references outlive it.
+  HostLease(Duration lease, std::string where, Remarks& remarks, const Clock& clock);
 
   // For whoever hands messages out.
 
@@ -74,8 +73,8 @@ class HostLease {
 
   // Fixed after construction.
   const std::string where_;
+  Remarks& remarks_;
   const Clock& clock_;
-  Remarks remarks_;  // synchronises itself
 
   mutable Mutex mutex_;
   // Guarded by mutex_.

@@ -31,14 +31,14 @@ bool is_plain_ack(const Completion& completion) {
 
 }  // namespace
 
-OwnedHalf::OwnedHalf(QueueAddress address, std::function<void(const std::string&)> warn, MessageRecords& records,
-                     HostLease& lease, const Clock& clock, Random& random)
+OwnedHalf::OwnedHalf(QueueAddress address, MessageRecords& records, HostLease& lease, Remarks& remarks,
+                     const Clock& clock, Random& random)
     : address_(std::move(address)),
       records_(records),
       lease_(lease),
+      remarks_(remarks),
       clock_(clock),
       name_(half_name(address_)),
-      remarks_(std::move(warn), clock),
       handed_out_(static_cast<std::uint32_t>(random.next())) {}
 
 std::uint32_t OwnedHalf::enter(SourceEvents events) {
@@ -422,7 +422,7 @@ void OwnedHalf::page_read(const Job& job, MessageRecords::Page page) {
     take_up(job, std::move(found), now, answer);
   }
   if (const std::size_t parked = backlog_.figures().parked; parked > 0) {
-    remarks_.say("parked",
+    remarks_.say("parked groups of " + name_,
                  std::to_string(parked) + " groups of '" + name_ +
                      "' wait for another attempt or for an operator, which is more than this host keeps in memory; "
                      "they are read anew every " +

@@ -34,9 +34,9 @@ class OwnedHalf final : public ShardHolder {
   /// Lets everybody know how far what is out lies behind the head. False: it could not.
   using Announce = std::function<bool(InFlightBound)>;
 
-  /// `warn` may be empty. The references outlive it.
-  OwnedHalf(QueueAddress address, std::function<void(const std::string&)> warn, MessageRecords& records,
-            HostLease& lease, const Clock& clock, Random& random);
+  /// The references outlive it.
+  OwnedHalf(QueueAddress address, MessageRecords& records, HostLease& lease, Remarks& remarks, const Clock& clock,
+            Random& random);
 
   /// A source's way to be told; and out.
   std::uint32_t enter(SourceEvents events);
@@ -134,9 +134,9 @@ class OwnedHalf final : public ShardHolder {
   const QueueAddress address_;
   MessageRecords& records_;
   HostLease& lease_;
+  Remarks& remarks_;
   const Clock& clock_;
   const std::string name_;
-  Remarks remarks_;
 
   Mutex reading_;  // one reads at a time; taken before mutex_
 

@@ -39,12 +39,13 @@ InFlightBound left_as_read(std::span<const Ownership> read, std::uint32_t shard)
 
 }  // namespace
 
-OwnershipCoordinator::OwnershipCoordinator(Settings settings, OwnershipRecords& records, const Clock& clock)
+OwnershipCoordinator::OwnershipCoordinator(Settings settings, OwnershipRecords& records, Remarks& remarks,
+                                           const Clock& clock)
     : settings_(std::move(settings)),
       records_(records),
+      remarks_(remarks),
       clock_(clock),
-      remarks_(settings_.warn, clock),
-      lease_(settings_.lease, "table '" + settings_.table + "'", clock, settings_.warn),
+      lease_(settings_.lease, "table '" + settings_.table + "'", remarks, clock),
       members_(settings_.lease) {}
 
 // Turns, and who works on what.
@@ -347,16 +348,15 @@ void OwnershipCoordinator::tell_of_movers(Duty& duty, SteadyTime now) {
   for (const std::string& host : members_.workers(duty.name, now)) {
     mover = members_.moved(host, duty.name) ? host : mover;
   }
-  if (duty.holder->moves() || duty.moved == !mover.empty()) {
+  if (duty.holder->moves() || duty.mover.empty() == mover.empty()) {
     return;
   }
-  duty.moved = !mover.empty();
-  if (settings_.warn) {
-    settings_.warn(duty.moved ? "the shards of '" + duty.name + "' are with a mover, '" + mover +
-                                    "': it carries their messages elsewhere, and no host hands out anything of them "
-                                    "until it has ended; nothing needs to be done"
-                              : "the mover of '" + duty.name + "' has ended: hosts share its shards again");
-  }
+  std::swap(mover, duty.mover);
+  remarks_.say(mover.empty()
+                   ? "the shards of '" + duty.name + "' are with a mover, '" + duty.mover +
+                         "': it carries their messages elsewhere, and no host hands out anything of them "
+                         "until it has ended; nothing needs to be done"
+                   : "the mover of '" + duty.name + "', '" + mover + "', has ended: hosts share its shards again");
 }
 
 bool OwnershipCoordinator::follow_plan(Duty& duty, const OwnershipLook& found, SteadyTime asked, Deadline deadline) {

@@ -66,7 +66,6 @@ class OwnershipCoordinator {
     std::string table;  ///< for messages
     std::string host;   ///< this host's incarnation
     Duration lease = std::chrono::seconds(10);
-    std::function<void(const std::string&)> warn{};  ///< may be empty
     /// So that housekeeping goes on while all others are busy. False: claims and settlements see to it.
     bool own_thread = true;
   };
@@ -77,7 +76,7 @@ class OwnershipCoordinator {
   static constexpr Duration kSendersLearn = std::chrono::seconds(90);
 
   /// `clock` is this machine's. The references outlive it.
-  OwnershipCoordinator(Settings settings, OwnershipRecords& records, const Clock& clock);
+  OwnershipCoordinator(Settings settings, OwnershipRecords& records, Remarks& remarks, const Clock& clock);
 
   const std::string& host() const { return settings_.host; }
   /// What this host may rely on; lives as long as the coordinator.
@@ -111,7 +110,7 @@ class OwnershipCoordinator {
     std::string name;
     PartKeeper keeper;
     bool leaving = false;
-    bool moved = false;       ///< somebody carries it elsewhere
+    std::string mover{};      ///< who carries it elsewhere; empty: nobody
     std::uint32_t all = 0;    ///< shards that count
     std::uint32_t count = 0;  ///< messages are sent to so many
     SteadyTime counted_at{};  ///< since then
@@ -150,11 +149,10 @@ class OwnershipCoordinator {
   // Fixed after construction.
   const Settings settings_;
   OwnershipRecords& records_;
+  Remarks& remarks_;
   const Clock& clock_;
 
-  // Synchronise themselves.
-  Remarks remarks_;
-  HostLease lease_;
+  HostLease lease_;  // synchronises itself
 
   Mutex turn_;
   // Guarded by turn_.

@@ -10,7 +10,8 @@
 
 namespace sluice::queue::owned {
 
-/// Says what people should know in a line each, and the same one not again for a minute. Thread-safe.
+/// Says what people should know in a line each, and the same one not again for a minute. One for all that a process
+/// owns. Thread-safe.
 class Remarks {
  public:
   static constexpr Duration kAgain = std::chrono::minutes(1);
@@ -20,7 +21,7 @@ class Remarks {
   Remarks(std::function<void(const std::string&)> warn, const Clock& clock) : warn_(std::move(warn)), clock_(clock) {}
 
   void say(const std::string& line) { say(line, line); }
-  /// `about` is what two remarks have in common that are the same one.
+  /// `about` is what two remarks have in common that are the same one, whatever says them.
   void say(const std::string& about, const std::string& line) {
     if (!warn_) {
       return;

@@ -144,8 +144,10 @@ class LeasedRig : public ::testing::Test {
   LeasedQueue queue_{locate_("orders"), kShards, parts_, random_};
   Doorbell doorbell_;
   std::unique_ptr<Sender> sender_ = make_leased_sender(queue_, doorbell_);
+  owned::Remarks remarks_{{}, clock_};
   OwnedTable table_{{.table = kTable, .host = "borrower", .own_thread = false},
                     parts_,
+                    remarks_,
                     clock_,
                     [this](const std::string&) -> LeasedQueue& { return queue_; }};
   std::vector<std::unique_ptr<LeasedHalf>> halves_;

@@ -40,13 +40,13 @@ OwnerHost::OwnerHost(const WorldPlan& plan, const std::string& incarnation, mode
       }),
       layouts_([this](const std::string&) { return leased::make_leased_layout(queue_); }),
       parts_{*client_, table_clock_, runner_, nonces_, layouts_},
-      queue_(locate_(kOwnersQueue), plan.shards, parts_, random_) {
-  const auto warn = [this](const std::string& line) { warnings.push_back(line); };
+      queue_(locate_(kOwnersQueue), plan.shards, parts_, random_),
+      remarks_([this](const std::string& line) { warnings.push_back(line); }, clock) {
   table_ = std::make_unique<leased::OwnedTable>(
       queue::owned::OwnershipCoordinator::Settings{
-          .table = kOwnersTable, .host = name, .lease = plan.lease, .warn = warn, .own_thread = false},
-      parts_, clock, [this](const std::string&) -> leased::LeasedQueue& { return queue_; });
-  half_ = std::make_unique<leased::LeasedHalf>(*table_, queue_, queue::Half::standard, false, warn);
+          .table = kOwnersTable, .host = name, .lease = plan.lease, .own_thread = false},
+      parts_, remarks_, clock, [this](const std::string&) -> leased::LeasedQueue& { return queue_; });
+  half_ = std::make_unique<leased::LeasedHalf>(*table_, queue_, queue::Half::standard);
   source_ = leased::make_leased_source(*half_, doorbell_);
 }
 

@@ -150,6 +150,7 @@ class OwnerHost {
   queue::table::StoreParts parts_;
   queue::leased::LeasedQueue queue_;
   queue::Doorbell doorbell_;
+  queue::owned::Remarks remarks_;
   std::unique_ptr<queue::leased::OwnedTable> table_;
   std::unique_ptr<queue::leased::LeasedHalf> half_;
   std::unique_ptr<queue::Source> source_;
