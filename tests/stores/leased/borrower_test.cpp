@@ -355,6 +355,21 @@ TEST_F(LeasedBorrowerTest, AStrictFenceKeepsAnOwnerOfBeforeFromCommitting) {
   EXPECT_EQ(settled(), SettleStatus::applied);
 }
 
+TEST_F(LeasedBorrowerTest, AStrictFenceKeepsNobodyFromTakingAwayADeadLetterThatHoldsItsGroup) {
+  send({.body = "x", .group = "g"});
+  end(borrower_, {.receipt = take().front().receipt, .action = CompletionAction::dead_letter, .hold_group = true});
+  ASSERT_THAT(items("orders%"), SizeIs(1));
+  owned::Out out = out_of(items("orders!").front());
+  out.epoch = 3;
+  own(out.spot.first, "host-b/1", 4, Half::dlq);
+  const Completion done{.receipt = {out.id, out.state.version}};
+  EXPECT_EQ(
+      LeasedWriter(queue_, Half::dlq, true).settle(std::span(&done, 1), std::span(&out, 1), soon()).front().status,
+      SettleStatus::applied);
+  EXPECT_THAT(items("orders!"), IsEmpty());
+  EXPECT_THAT(items("orders%"), IsEmpty()) << "its group goes on";
+}
+
 // Neither a removal nor a record that nobody has changed has a nonce.
 TEST_F(LeasedBorrowerTest, AMessageThatLiesThereUnchangedHasNotBeenRemovedByAnEarlierTry) {
   const std::string id = send({.body = "x"});

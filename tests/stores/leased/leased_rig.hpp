@@ -112,8 +112,8 @@ class LeasedRig : public ::testing::Test {
     }
     return found;
   }
-  void own(std::uint32_t shard, const std::string& owner, std::int64_t epoch) {
-    dynamo::Item item = Place{ownership_partition("orders", Half::standard), ownership_sort(shard)}.key();
+  void own(std::uint32_t shard, const std::string& owner, std::int64_t epoch, Half half = Half::standard) {
+    dynamo::Item item = Place{ownership_partition("orders", half), ownership_sort(shard)}.key();
     item.emplace(attribute::kOwner, owner);
     item.emplace(attribute::kEpoch, dynamo::AttributeValue::number(epoch));
     ASSERT_TRUE(client_.write({.table = kTable, .item = item}, soon()));
