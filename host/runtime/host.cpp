@@ -184,12 +184,10 @@ Result<void> Host::prepare(std::vector<JobPlan> plans) {
 }
 
 Result<void> Host::start() {
-  parts_.errand.carry_out(
-      [this] {
-        auto probed = probe_queues(queues_of(plans_), *ground_.queues, parts_.clock, parts_.log, parts_.explain);
-        return Errand::Rest([this, probed = std::move(probed)] { probed_ = probed; });
-      },
-      parts_.events);
+  parts_.errand.carry_out([this] {
+    auto probed = probe_queues(queues_of(plans_), *ground_.queues, parts_.clock, parts_.log, parts_.explain);
+    return Errand::Rest([this, probed = std::move(probed)] { probed_ = probed; });
+  });
   if (!probed_ || parts_.events.terminating()) {
     return probed_;
   }

@@ -78,7 +78,7 @@ void SignalWatcher::block_signals() {
   std::signal(SIGXFSZ, SLUICE_GUARD(file_size_signal) ? SIG_IGN : SIG_DFL);
 }
 
-SignalWatcher::SignalWatcher(OnSignal on_signal) : on_signal_(std::move(on_signal)), signals_(open_signals()) {
+SignalWatcher::SignalWatcher(HostEvents& events) : events_(events), signals_(open_signals()) {
   SLUICE_ASSERT(signals_.open() && wake_.descriptor() >= 0);
 }
 
@@ -102,7 +102,7 @@ void SignalWatcher::watch() {
     }
     signalfd_siginfo info{};
     while (read(signals_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
-      on_signal_(static_cast<int>(info.ssi_signo));
+      events_.signal(static_cast<int>(info.ssi_signo));
     }
   }
 }
@@ -124,7 +124,7 @@ void Errand::run(const std::stop_token& stop) {
       const MutexLock lock(mutex_);
       rest_ = std::move(rest);
     }
-    done_();
+    events_.wake();
   }
 }
 
@@ -140,10 +140,10 @@ void Errand::finish() {
   }
 }
 
-bool Errand::carry_out(Work work, HostEvents& events) {
+bool Errand::carry_out(Work work) {
   send(std::move(work));
-  while (under_way() && !(events.terminating() && SLUICE_GUARD(hung_errand_left))) {
-    events.wait_until(SteadyTime::max());
+  while (under_way() && !(events_.terminating() && SLUICE_GUARD(hung_errand_left))) {
+    events_.wait_until(SteadyTime::max());
     finish();
   }
   finish();  // a signal came just as it ended

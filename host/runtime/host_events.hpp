@@ -68,14 +68,12 @@ class HostEvents {
 /// Takes SIGTERM, SIGINT and SIGHUP on a thread of its own, so that no signal handler is needed anywhere.
 class SignalWatcher final : public Service {
  public:
-  /// Called on the watcher's thread with the signal's number; must not block.
-  using OnSignal = std::function<void(int signal)>;
-
   /// Blocks the watched signals in this thread and all it starts: they wait for a watcher. Ignores SIGPIPE and
   /// SIGXFSZ, which are errors of write(2) instead. Call it before any thread exists.
   static void block_signals();
 
-  explicit SignalWatcher(OnSignal on_signal);
+  /// The events are told of each signal, and outlive the watcher.
+  explicit SignalWatcher(HostEvents& events);
   ~SignalWatcher() override { stop(); }
 
   Result<void> start() override;
@@ -84,7 +82,7 @@ class SignalWatcher final : public Service {
  private:
   void watch();
 
-  const OnSignal on_signal_;
+  HostEvents& events_;
   const Descriptor signals_;  ///< signalfd
   const Bell wake_;           ///< ends the watch
   // Last, so that it ends before what it uses.
@@ -99,8 +97,8 @@ class Errand final : public Service {
   using Rest = std::function<void()>;
   using Work = std::function<Rest()>;
 
-  /// `done` is called on the errand's thread when there is something to take.
-  explicit Errand(std::function<void()> done) : done_(std::move(done)) {}
+  /// Wakes the events when there is something to finish. They outlive the errand.
+  explicit Errand(HostEvents& events) : events_(events) {}
   ~Errand() override { stop(); }
   Result<void> start() override {
     return thread_.start([this](const std::stop_token& stop) { run(stop); });
@@ -131,13 +129,13 @@ class Errand final : public Service {
   }
   /// Does the rest of the work that has ended, once; nothing otherwise.
   void finish();
-  /// Sends the work and waits until its rest is done. False: a drain was asked for before. `done` wakes `events`.
-  bool carry_out(Work work, HostEvents& events);
+  /// Sends the work and waits until its rest is done. False: a drain was asked for before.
+  bool carry_out(Work work);
 
  private:
   void run(const std::stop_token& stop);
 
-  const std::function<void()> done_;
+  HostEvents& events_;
 
   mutable Mutex mutex_;
   Condition changed_;

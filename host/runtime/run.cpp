@@ -185,9 +185,7 @@ Refusal no_jobs(const config::HostConfig& config) {
 class Run {
  public:
   Run(const RunOptions& options, HostEvents& events, observe::Log& log, Watchdog& watchdog, DrainReportFile& report)
-      : options_(options), events_(events), log_(log), watchdog_(watchdog), report_(report), errand_([&events] {
-          events.wake();
-        }) {}
+      : options_(options), events_(events), log_(log), watchdog_(watchdog), report_(report), errand_(events) {}
 
   int run();
 
@@ -287,7 +285,7 @@ int Run::run() {
     return refuse({started.error().message() + " (limits: " + thread_limits() + ")"});
   }
   const auto work = [this] { return Errand::Rest([this, prepared = prepare()] { prepared_ = prepared; }); };
-  if (!errand_.carry_out(work, events_)) {
+  if (!errand_.carry_out(work)) {
     // Nothing was claimed, and what the errand is in, such as the start-up code of a plugin, may never return.
     if (!watchdog_.begin_last_words(kClean)) {
       leave_to_watchdog();
@@ -444,7 +442,7 @@ int run_process(const RunOptions& options) {
     return refuse(report.error());
   }
   HostEvents events;
-  SignalWatcher watcher([&events](int signal) { events.signal(signal); });
+  SignalWatcher watcher(events);
   // Before there is a host nothing can be abandoned.
   watchdog().set_last_words([] { return Watchdog::Ending{kClean, {}}; });
   events.on_termination([](int) { watchdog().end_by(SystemClock().steady_now() + kDrainMargin); });

@@ -9,11 +9,8 @@ namespace sluice::runtime {
 namespace {
 
 TEST(Errand, DoesTheWorkElsewhereAndTheRestHere) {
-  std::atomic<bool> done{false};
-  Errand errand([&] {
-    done = true;
-    done.notify_all();
-  });
+  HostEvents events;
+  Errand errand(events);
   ASSERT_TRUE(errand.start().has_value());
   EXPECT_FALSE(errand.under_way());
   std::thread::id worker;
@@ -22,7 +19,7 @@ TEST(Errand, DoesTheWorkElsewhereAndTheRestHere) {
     worker = std::this_thread::get_id();
     return Errand::Rest([&] { finished = true; });
   });
-  done.wait(false);
+  events.wait_until(SteadyTime::max());
   EXPECT_TRUE(errand.under_way()) << "until its rest is done";
   EXPECT_FALSE(finished);
   errand.finish();
@@ -36,11 +33,11 @@ TEST(Errand, DoesTheWorkElsewhereAndTheRestHere) {
 
 TEST(Errand, IsWaitedForUntilADrainIsAskedFor) {
   HostEvents events;
-  Errand errand([&events] { events.wake(); });
+  Errand errand(events);
   ASSERT_TRUE(errand.start().has_value());
   bool finished = false;
   const auto rest = [&finished] { finished = true; };
-  EXPECT_TRUE(errand.carry_out([&rest] { return Errand::Rest(rest); }, events));
+  EXPECT_TRUE(errand.carry_out([&rest] { return Errand::Rest(rest); }));
   EXPECT_TRUE(finished);
   const auto hang = [&] {
     events.ask_drain();
@@ -48,12 +45,13 @@ TEST(Errand, IsWaitedForUntilADrainIsAskedFor) {
     return Errand::Rest(rest);
   };
   finished = false;
-  EXPECT_FALSE(errand.carry_out(hang, events));
+  EXPECT_FALSE(errand.carry_out(hang));
   EXPECT_FALSE(finished);
 }
 
 TEST(Errand, AStopEndsAWaitOfTheWork) {
-  Errand errand([] {});
+  HostEvents events;
+  Errand errand(events);
   ASSERT_TRUE(errand.start().has_value());
   std::atomic<bool> waits{false};
   std::atomic<bool> waited{true};
@@ -69,9 +67,10 @@ TEST(Errand, AStopEndsAWaitOfTheWork) {
 }
 
 TEST(Errand, StopsBeforeStartAndTwice) {
-  Errand never([] {});
+  HostEvents events;
+  Errand never(events);
   never.stop();
-  Errand errand([] {});
+  Errand errand(events);
   ASSERT_TRUE(errand.start().has_value());
   errand.stop();
   errand.stop();
