@@ -109,8 +109,7 @@ Result<void> JobSet::run(const std::string& name, const Member& member) {
   // Before it can begin anything.
   apply_steering({member.job});
   if (auto started = member.job->start(); !started) {
-    const Error& why = started.error();
-    return cannot_start(member.plan, {why.code(), why.message() + " (limits: " + thread_limits() + ")"});
+    return cannot_start(member.plan, started.error());
   }
   bool stopping = false;
   {
@@ -171,9 +170,9 @@ void JobSet::retire(Member member, Member successor, Deadline deadline) {
     }
   }
   if (!started) {
-    failed_(Error(ErrorCode::unavailable, "job '" + name +
-                                              "' runs on as it was, because there is no thread to end it: " +
-                                              started.error().message() + " (limits: " + thread_limits() + ")"));
+    failed_(Error(
+        ErrorCode::unavailable,
+        "job '" + name + "' runs on as it was, because there is no thread to end it: " + started.error().message()));
     return;
   }
   job->begin_drain(deadline);

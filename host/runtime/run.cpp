@@ -282,7 +282,7 @@ Prepared Run::prepare_host(const std::shared_ptr<Ground>& ground) {
 
 int Run::run() {
   if (auto started = errand_.start(); !started) {
-    return refuse({started.error().message() + " (limits: " + thread_limits() + ")"});
+    return refuse({started.error().message()});
   }
   const auto work = [this] { return Errand::Rest([this, prepared = prepare()] { prepared_ = prepared; }); };
   if (!errand_.carry_out(work)) {
@@ -448,7 +448,7 @@ int run_process(const RunOptions& options) {
   events.on_termination([](int) { watchdog().end_by(SystemClock().steady_now() + kDrainMargin); });
   for (Service* service : std::initializer_list<Service*>{&watchdog(), &watcher}) {
     if (auto started = service->start(); !started) {
-      return refuse(Error(started.error().code(), started.error().message() + " (limits: " + thread_limits() + ")"));
+      return refuse(started.error());
     }
   }
   return Run(options, events, log, watchdog(), *report).run();

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "base/guard.hpp"
 #include "base/signal_block.hpp"
 #include "base/text/joined.hpp"
@@ -56,7 +56,8 @@ Result<void> ServiceThread::start(std::function<void(std::stop_token)> loop) {
       ended_.notify_all();
     });
   } catch (const std::system_error& error) {
-    return Error(ErrorCode::unavailable, "no thread " + name_ + ": " + error.code().message());
+    return Error(ErrorCode::unavailable,
+                 "no thread " + name_ + ": " + error.code().message() + " (limits: " + thread_limits() + ")");
   }
   state_ = State::running;
   return {};
@@ -159,26 +160,22 @@ Result<void> room_for_threads(std::size_t count) {
 }
 
 Result<void> room_for_descriptors(std::size_t count) {
-  std::vector<int> opened;
+  std::vector<Descriptor> opened;
   opened.reserve(count);
-  Result<void> room;
-  while (room && opened.size() < count) {
-    if (const int descriptor = ::eventfd(0, EFD_CLOEXEC); descriptor >= 0) {
-      opened.push_back(descriptor);
+  while (opened.size() < count) {
+    opened.emplace_back(::eventfd(0, EFD_CLOEXEC));
+    if (opened.back().open()) {
       continue;
     }
     const std::string why = std::generic_category().message(errno);
     struct rlimit limit {};
     ::getrlimit(RLIMIT_NOFILE, &limit);
-    room = Error(ErrorCode::invalid, "the system gives this process " + std::to_string(opened.size()) +
+    return Error(ErrorCode::invalid, "the system gives this process " + std::to_string(opened.size() - 1) +
                                          " more descriptors, and " + std::to_string(count) + " are needed (" + why +
                                          "); raise the limit on open files (ulimit -n), which is " +
                                          std::to_string(limit.rlim_cur));
   }
-  for (const int descriptor : opened) {
-    ::close(descriptor);
-  }
-  return room;
+  return {};
 }
 
 std::string thread_limits() {
