@@ -263,7 +263,7 @@ void Host::run(bool until_empty, bool progress) {
     if (until_empty && (empty() || jobs_.denial())) {
       break;  // what the role may not do it will not come to, however long it waits
     }
-    events.wait_until(std::min(next_look(until_empty, progress), progress ? next_line : SteadyTime::max()));
+    events.wait_until(std::min(next_look(until_empty), progress ? next_line : SteadyTime::max()));
   }
   if (progress) {
     const std::string last = line.next(jobs_.total(), parts_.clock.steady_now());
@@ -271,16 +271,10 @@ void Host::run(bool until_empty, bool progress) {
   }
 }
 
-SteadyTime Host::next_look(bool until_empty, bool progress) const {
+SteadyTime Host::next_look(bool until_empty) const {
   const SteadyTime now = parts_.clock.steady_now();
-  SteadyTime next = progress ? now + kProgressInterval : SteadyTime::max();
-  if (until_empty) {
-    next = std::min(next, now + kQuiescenceLook);
-  }
-  if (reload_waits_) {
-    next = std::min(next, now + kReloadLook);
-  }
-  return next;
+  return std::min(until_empty ? now + kQuiescenceLook : SteadyTime::max(),
+                  reload_waits_ ? now + kReloadLook : SteadyTime::max());
 }
 
 bool Host::empty() {

@@ -110,7 +110,7 @@ class Host : boost::noncopyable {
   /// for the next one, for a store may take its time to answer.
   bool empty();
   void take_count(const Result<bool>& empty);
-  SteadyTime next_look(bool until_empty, bool progress) const;
+  SteadyTime next_look(bool until_empty) const;
 
   HostGround& ground_;
   const HostParts parts_;
