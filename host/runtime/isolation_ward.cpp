@@ -188,7 +188,7 @@ std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std:
   return mapped(steps, [](auto& entry) { return std::move(entry.second); });
 }
 
-bool OrphanSettlement::settle(queue::Queues& queues, queue::Owners* owners, SteadyTime now, Deadline deadline) {
+bool OrphanSettlement::settle(queue::Queues& queues, queue::Owners& owners, SteadyTime now, Deadline deadline) {
   trouble_.clear();
   for (RecoveryStep& step : open_) {
     auto source = queues.open_source(step.address);
@@ -209,13 +209,13 @@ bool OrphanSettlement::settle(queue::Queues& queues, queue::Owners* owners, Stea
 }
 
 // Not before its messages are settled: whoever takes its shards then knows what was at work by what their records say.
-void OrphanSettlement::tell(queue::Owners* owners, Deadline deadline) {
+void OrphanSettlement::tell(queue::Owners& owners, Deadline deadline) {
   const isolation::LedgerContents& ledger = contents();
-  if (told_ || owners == nullptr || ledger.incarnation.empty() || ledger.queues.empty()) {
+  if (told_ || ledger.incarnation.empty() || ledger.queues.empty()) {
     told_ = true;
     return;
   }
-  auto told = owners->ended({ledger.incarnation, ledger.queues, open_.empty() && ledger.complete}, deadline);
+  auto told = owners.ended({ledger.incarnation, ledger.queues, open_.empty() && ledger.complete}, deadline);
   told_ = told.has_value();
   if (!told) {
     trouble_ = told.error().message();
@@ -281,12 +281,11 @@ void LedgerRecovery::attend(const std::stop_token& stop) {
       take(file);
     }
     settle_what_is_due(stop);
-    if (!looked_.exchange(true) && parts_.looked) {
-      parts_.looked();
+    if (!looked_.exchange(true)) {
+      parts_.events.wake();
     }
     if (!stop.stop_requested()) {
-      wait_until_something_happens(parts_.own == nullptr ? SteadyTime::max()
-                                                         : parts_.own->attempt(parts_.clock.steady_now()));
+      wait_until_something_happens(parts_.own.attempt(parts_.clock.steady_now()));
     }
   }
 }
@@ -308,14 +307,14 @@ void LedgerRecovery::take(const std::string& file) {
   if (!*orphan || (*orphan)->contents().config != parts_.owner.config) {
     return;
   }
+  const LedgerContents& ledger = (*orphan)->contents();
   std::vector<config::JobConfig> jobs;
   {
     const MutexLock lock(mutex_);
     jobs = jobs_;
-  }
-  const LedgerContents& ledger = (*orphan)->contents();
-  if (parts_.ended && !ledger.incarnation.empty()) {
-    parts_.ended({fleet::instance_of(ledger.host, ledger.process, ledger.incarnation), ledger.cause()});
+    if (!ledger.incarnation.empty()) {
+      ended_.push_back({fleet::instance_of(ledger.host, ledger.process, ledger.incarnation), ledger.cause()});
+    }
   }
   auto steps = plan_recovery(ledger, jobs, parts_.random, parts_.clock.wall_now());
   under_way_.push_back(std::make_unique<OrphanSettlement>(std::move(*orphan), std::move(steps)));
@@ -388,17 +387,12 @@ IsolationWard::IsolationWard(const WardParts& parts)
       recovery_({.folder = ledger_folder(parts.config),
                  .owner = owner_,
                  .queues = parts.queues,
-                 .owners = &parts.owners,
+                 .owners = parts.owners,
                  .clock = parts.clock,
                  .random = parts.random,
                  .log = parts.log,
-                 .looked = [this] { parts_.events.wake(); },
-                 .own = &ledger_,
-                 .ended =
-                     [this](fleet::HostEnd end) {
-                       const MutexLock lock(mutex_);
-                       ended_.push_back(std::move(end));
-                     }}) {}
+                 .events = parts.events,
+                 .own = ledger_}) {}
 
 bool IsolationWard::recover(const std::vector<JobPlan>& plans) {
   recovery_.use(mapped(plans, &JobPlan::config));

@@ -91,9 +91,9 @@ class OrphanSettlement {
   OrphanSettlement(std::unique_ptr<isolation::OrphanLedger> ledger, std::vector<RecoveryStep> steps)
       : ledger_(std::move(ledger)), open_(std::move(steps)) {}
 
-  /// Settles what is open, and then tells the owners' stores that the host has ended; `owners` may be null. True when
-  /// nothing is left to try: everything is settled, or has been tried often enough.
-  bool settle(queue::Queues& queues, queue::Owners* owners, SteadyTime now, Deadline deadline);
+  /// Settles what is open, and then tells the owners' stores that the host has ended. True when nothing is left to try:
+  /// everything is settled, or has been tried often enough.
+  bool settle(queue::Queues& queues, queue::Owners& owners, SteadyTime now, Deadline deadline);
   /// When to try again.
   SteadyTime due() const { return due_; }
 
@@ -106,7 +106,7 @@ class OrphanSettlement {
   Result<void> close(WallTime now, std::string by);
 
  private:
-  void tell(queue::Owners* owners, Deadline deadline);
+  void tell(queue::Owners& owners, Deadline deadline);
   void settle_step(RecoveryStep& step, queue::Source& source, Deadline deadline);
 
   const std::unique_ptr<isolation::OrphanLedger> ledger_;
@@ -123,13 +123,12 @@ struct RecoveryParts {
   std::string folder;            ///< of the ledgers
   isolation::LedgerOwner owner;  ///< this host: only ledgers of its own host file are its affair
   queue::Queues& queues;
-  queue::Owners* owners;  ///< of the same stores; may be null
+  queue::Owners& owners;  ///< of the same stores
   const Clock& clock;
   Random& random;
   observe::Log& log;
-  std::function<void()> looked;  ///< called by its thread once what lay there at its start was tried; may be empty
-  OwnLedger* own = nullptr;      ///< this host's, which its thread tries again where there is none yet; may be null
-  std::function<void(fleet::HostEnd)> ended{};  ///< called by its thread for each dead host it finds; may be empty
+  HostEvents& events;  ///< woken once what lay there at its start was tried
+  OwnLedger& own;      ///< this host's, which its thread tries again where there is none yet
 };
 
 /// Settles what dead hosts held: those before this one, as soon as it starts, and its neighbours on the same folder, as
@@ -148,6 +147,11 @@ class LedgerRecovery final : public Service {
   /// True once what lay there at the start was tried, and settled unless its store does not answer. A job that claims
   /// before that may take what is about to be settled, and then nobody is blamed for the death.
   bool has_looked() const { return looked_.load(); }
+  /// The dead hosts whose ledgers were found since the last call.
+  std::vector<fleet::HostEnd> take_ended() {
+    const MutexLock lock(mutex_);
+    return std::exchange(ended_, {});
+  }
 
   Result<void> start() override;
   void stop() override {
@@ -171,6 +175,7 @@ class LedgerRecovery final : public Service {
   std::atomic<bool> looked_{false};
   Mutex mutex_;
   std::vector<config::JobConfig> jobs_ SLUICE_GUARDED_BY(mutex_);
+  std::vector<fleet::HostEnd> ended_ SLUICE_GUARDED_BY(mutex_);
   // Touched only by its thread.
   std::vector<std::unique_ptr<OrphanSettlement>> under_way_;
   std::vector<std::string> troubled_;  ///< files that were complained of
@@ -229,11 +234,8 @@ class IsolationWard : boost::noncopyable {
   void hard_stop() { spawner_.kill_all(); }
 
   void note_unclean_end(const std::string& why) { ledger_.note_unclean_end(why); }
-  /// The dead hosts whose ledgers were found since the last call. By any thread.
-  std::vector<fleet::HostEnd> take_ended() {
-    const MutexLock lock(mutex_);
-    return std::exchange(ended_, {});
-  }
+  /// As LedgerRecovery's. By any thread.
+  std::vector<fleet::HostEnd> take_ended() { return recovery_.take_ended(); }
   /// Why there is no crash ledger; empty: there is one. By any thread.
   std::string ledger_trouble() const { return ledger_.trouble(); }
   /// A job's part of the ledger; never null.
@@ -250,8 +252,6 @@ class IsolationWard : boost::noncopyable {
   const isolation::LedgerOwner owner_;
   OwnLedger ledger_;
   isolation::RunnerSpawner spawner_;
-  Mutex mutex_;
-  std::vector<fleet::HostEnd> ended_ SLUICE_GUARDED_BY(mutex_);
   LedgerRecovery recovery_;  ///< last, so that its thread ends before what it uses
 };
 

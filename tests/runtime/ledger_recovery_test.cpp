@@ -78,7 +78,7 @@ class OrphanSettlementTest : public testing::Test {
     return {std::move(*orphan), std::move(steps)};
   }
   bool settle(OrphanSettlement& settlement) {
-    return settlement.settle(queues_, &owners_, clock_.steady_now(), deadline());
+    return settlement.settle(queues_, owners_, clock_.steady_now(), deadline());
   }
 
   test::FakeClock clock_;
@@ -214,7 +214,8 @@ class LedgerRecoveryTest : public OrphanSettlementTest {
   LedgerRecoveryTest() { std::filesystem::create_directories(folder_.path()); }
 
   RecoveryParts parts() {
-    return {folder_.path(), {"next", "/etc/sluice/host.toml"}, queues_, &owners_, machine_, random_, log_};
+    return {
+        folder_.path(), {"next", "/etc/sluice/host.toml"}, queues_, owners_, machine_, random_, log_, events_, own_};
   }
   /// Waits for a fact that the recovery's thread brings about.
   template <typename Fact>
@@ -228,21 +229,22 @@ class LedgerRecoveryTest : public OrphanSettlementTest {
 
   const SystemClock machine_;
   observe::Log log_{observe::LogLevel::off, observe::LogFormat::text};
+  HostEvents events_;
+  OwnLedger own_{folder_.path(), {"next", "/etc/sluice/host.toml"}, machine_, log_};  // not begun
 };
 
 TEST_F(LedgerRecoveryTest, SettlesWhatLiesThereWhenItStarts) {
   die(3, SIGKILL);
-  fleet::HostEnd end;
-  RecoveryParts told = parts();
-  told.ended = [&end](fleet::HostEnd found) { end = std::move(found); };
-  {
-    LedgerRecovery recovery(told);
-    ASSERT_TRUE(recovery.start());
-    EXPECT_TRUE(comes_true([&] { return folder_.ledgers().history().size() == 1; }));
-  }
+  LedgerRecovery recovery(parts());
+  ASSERT_TRUE(recovery.start());
+  EXPECT_TRUE(comes_true([&] { return folder_.ledgers().history().size() == 1; }));
   EXPECT_THAT(folder_.ledgers().open_ledgers(), IsEmpty());
-  EXPECT_THAT(end.instance, testing::MatchesRegex("host-a:[0-9]+:12345678")) << "as its record on the boards has it";
-  EXPECT_THAT(end.why, testing::HasSubstr("nothing says why"));
+  const auto ended = recovery.take_ended();
+  ASSERT_THAT(ended, SizeIs(1));
+  EXPECT_THAT(ended[0].instance, testing::MatchesRegex("host-a:[0-9]+:12345678"))
+      << "as its record on the boards has it";
+  EXPECT_THAT(ended[0].why, testing::HasSubstr("nothing says why"));
+  EXPECT_THAT(recovery.take_ended(), IsEmpty()) << "told once";
 }
 
 TEST_F(LedgerRecoveryTest, KeepsNoMoreHistoryOfHostsThatEndedUncleanAndHeldNothing) {
@@ -295,7 +297,7 @@ TEST_F(LedgerRecoveryTest, TriesThisHostsOwnAgainWhereThereIsNone) {
   std::filesystem::remove(elsewhere);
   clock_.advance(kLedgerRetry);
   LedgerRecovery recovery(
-      {folder_.path(), {"next", "/etc/sluice/host.toml"}, queues_, &owners_, clock_, random_, log_, {}, &own});
+      {folder_.path(), {"next", "/etc/sluice/host.toml"}, queues_, owners_, clock_, random_, log_, events_, own});
   ASSERT_TRUE(recovery.start());
   EXPECT_TRUE(comes_true([&] { return own.trouble().empty(); }));
 }
