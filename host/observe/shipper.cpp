@@ -189,7 +189,7 @@ class Shipper::Destination {
 };
 
 Shipper::Shipper(const Clock& clock, Random& random, Tell tell)
-    : RepeatingService("sluice-ship", clock), clock_(clock), random_(random), tell_(std::move(tell)) {}
+    : RepeatingService("sluice-ship", clock), random_(random), tell_(std::move(tell)) {}
 
 Shipper::~Shipper() { stop(); }
 

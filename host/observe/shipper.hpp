@@ -184,7 +184,6 @@ class Shipper final : public runtime::RepeatingService {
   void answered(Destination& lane, const dynamo::HttpResult& result);
 
   // Fixed after construction.
-  const Clock& clock_;
   Random& random_;
   const Tell tell_;
   // Fixed once it has started. Their queues are guarded by mutex_.

@@ -178,10 +178,7 @@ std::vector<observe::Component> components_of(const HealthSources& sources) {
       all.push_back(lag_component(queue, lag));
     }
   }
-  if (sources.telemetry == nullptr) {
-    return all;
-  }
-  for (const observe::SenderStatus& status : sources.telemetry->statuses()) {
+  for (const observe::SenderStatus& status : sources.senders) {
     const auto& figures = status.figures;
     std::string text = status.trouble.empty() ? "ok" : status.trouble;
     text += "; " + std::to_string(figures.sent) + " sent, " + std::to_string(figures.waiting) + " waiting, " +

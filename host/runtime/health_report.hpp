@@ -2,9 +2,9 @@
 
 #include "host/observe/http_endpoint.hpp"
 #include "host/observe/metrics.hpp"
+#include "host/observe/shipper.hpp"
 #include "host/queue/queues.hpp"
 #include "host/runtime/job_set.hpp"
-#include "host/runtime/telemetry.hpp"
 
 namespace sluice::runtime {
 
@@ -137,7 +137,7 @@ using Lags = std::map<std::string, DepthSampler::Lag>;
 struct HealthSources {
   const JobSet& jobs;
   const config::HostConfig& config;
-  const Telemetry* telemetry;  ///< may be null
+  std::vector<observe::SenderStatus> senders;
   Lags lags;
   std::string ledger_trouble;  ///< why there is no crash ledger; empty: there is one
 };

@@ -208,7 +208,7 @@ Result<void> Host::open_http() {
   }
   observe::HttpHandlers handlers;
   const auto sources = [this] {
-    return HealthSources{jobs_, ground_.config, ground_.telemetry.get(), depths_.lags(), ward_.ledger_trouble()};
+    return HealthSources{jobs_, ground_.config, ground_.telemetry->statuses(), depths_.lags(), ward_.ledger_trouble()};
   };
   handlers.health = [sources] { return health_of(sources()); };
   handlers.ready = [this, sources] { return readiness_of(this_host_.is_running(), sources()); };

@@ -7,6 +7,7 @@
 #include "host/runtime/isolation_ward.hpp"
 #include "host/runtime/rate_service.hpp"
 #include "host/runtime/scheduler.hpp"
+#include "host/runtime/telemetry.hpp"
 #include "host/runtime/wake_service.hpp"
 
 namespace sluice::runtime {

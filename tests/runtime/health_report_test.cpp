@@ -18,7 +18,7 @@ using ::testing::StartsWith;
 
 class Readiness : public JobSetTest {
  protected:
-  observe::ProbeResult probe() { return readiness_of(true, {jobs_, config_, nullptr, {}, {}}); }
+  observe::ProbeResult probe() { return readiness_of(true, {jobs_, config_, {}, {}, {}}); }
 
   config::HostConfig config_;
 };
@@ -33,7 +33,7 @@ TEST_F(Readiness, EndsOnceAJobsStoreHasAnsweredNothingForLong) {
   until([&] { return !probe().ok; });
   EXPECT_THAT(probe().text, StartsWith("not ready: job "));
   EXPECT_THAT(probe().text, ::testing::EndsWith(" cannot work: table 'orders' is not there"));
-  EXPECT_TRUE(health_of({jobs_, config_, nullptr, {}, {}}).ok) << "a restart mends nothing";
+  EXPECT_TRUE(health_of({jobs_, config_, {}, {}, {}}).ok) << "a restart mends nothing";
   queues_.heal();
   EXPECT_TRUE(jobs_.drain(soon()).clean);
 }
@@ -44,7 +44,7 @@ TEST_F(Readiness, EndsAtOnceWhenTheDatabaseOfAnOutboxIsAway) {
   queues_.fail_next(test::StoreCall::claim, 1'000'000, Error(ErrorCode::unavailable, "connection refused"));
   until([&] { return !probe().ok; });
   EXPECT_EQ(probe().text, "not ready: job outbox:orders cannot work: connection refused");
-  EXPECT_TRUE(health_of({jobs_, config_, nullptr, {}, {}}).ok) << "a restart mends nothing";
+  EXPECT_TRUE(health_of({jobs_, config_, {}, {}, {}}).ok) << "a restart mends nothing";
   queues_.heal();
   until([&] { return probe().ok; });
   EXPECT_TRUE(jobs_.drain(soon()).clean);
@@ -52,7 +52,7 @@ TEST_F(Readiness, EndsAtOnceWhenTheDatabaseOfAnOutboxIsAway) {
 
 TEST_F(Readiness, EndsWhileALagWithALimitIsNotKnown) {
   const Lags lags{{"outbox:orders", {.age = 1s, .counted_ago = 0s, .limit = 60s, .unknown = "connection refused"}}};
-  const observe::ProbeResult probe = readiness_of(true, {jobs_, config_, nullptr, lags, {}});
+  const observe::ProbeResult probe = readiness_of(true, {jobs_, config_, {}, lags, {}});
   EXPECT_FALSE(probe.ok);
   EXPECT_EQ(
       probe.text,
@@ -62,7 +62,7 @@ TEST_F(Readiness, EndsWhileALagWithALimitIsNotKnown) {
 
 TEST_F(Readiness, SaysWhenALagWasCounted) {
   const Lags lags{{"outbox:orders", {.age = 90s, .counted_ago = 4s, .limit = 60s, .unknown = {}}}};
-  EXPECT_EQ(readiness_of(true, {jobs_, config_, nullptr, lags, {}}).text,
+  EXPECT_EQ(readiness_of(true, {jobs_, config_, {}, lags, {}}).text,
             "not ready: outbox:orders lags: the oldest row has waited 90 s (counted 4 s ago), lag_limit is 60 s");
 }
 
