@@ -164,8 +164,7 @@ concept GoesAround = Enters<A> && Leaves<A>;
 /// The functions of the C table for a class that goes around. Nothing is thrown out of them.
 template <typename A>
 struct AroundThunks {
-  static constexpr bool kConcurrent = GoesAround<const A>;
-  using Callee = std::conditional_t<kConcurrent, const A, A>;
+  using Callee = std::conditional_t<GoesAround<const A>, const A, A>;
 
   static sluice_around_answer enter(void* instance, const sluice_message* raw_message,
                                     const sluice_context* raw_context, sluice_around_call* call) noexcept {

@@ -274,12 +274,18 @@ class Task;
 
 namespace detail {
 
-/// What tasks of all types have in common: who waits for the end, and what was thrown.
-///
-/// The task's end and its awaiter's going to sleep may come in either order, on two threads. Whichever is second has
-/// the awaiter go on: its own thread by not sleeping, so that however many tasks in a row end at once, they take no
+/// The end of something and its awaiter's going to sleep may come in either order, on two threads. Whichever is second
+/// has the awaiter go on: its own thread by not sleeping, so that however many tasks in a row end at once, they take no
 /// more of the stack than one, with or without optimisation.
-struct TaskPromiseBase {
+struct Meeting {
+  bool is_second() noexcept { return met.exchange(true); }
+
+  std::coroutine_handle<> waiting;
+  std::atomic<bool> met{false};
+};
+
+/// What tasks of all types have in common: who waits for the end, and what was thrown.
+struct TaskPromiseBase : Meeting {
   struct Final {
     bool await_ready() const noexcept { return false; }
     template <typename Promise>
@@ -301,11 +307,8 @@ struct TaskPromiseBase {
       std::rethrow_exception(thrown);
     }
   }
-  bool is_second() noexcept { return met.exchange(true); }
 
-  std::coroutine_handle<> waiting;
   std::exception_ptr thrown;
-  std::atomic<bool> met{false};
 };
 
 template <typename T>
@@ -380,9 +383,8 @@ class NeverCompleted : public std::logic_error {
 namespace detail {
 
 template <typename T>
-struct CallbackState {
+struct CallbackState : Meeting {
   using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
-  enum : int { kBegun, kWaiting, kSettled };
 
   /// The first one counts.
   template <typename Result>
@@ -391,15 +393,13 @@ struct CallbackState {
       return false;
     }
     result = std::forward<Result>(given);
-    if (stage.exchange(kSettled) == kWaiting) {
+    if (is_second()) {
       waiting.resume();
     }
     return true;
   }
 
   std::atomic<bool> taken{false};
-  std::atomic<int> stage{kBegun};
-  std::coroutine_handle<> waiting;
   std::variant<std::exception_ptr, Value> result;
 };
 
@@ -447,7 +447,7 @@ class [[nodiscard]] Callback {
     const std::shared_ptr<CallbackState<T>> state = state_;
     state->waiting = waiting;
     std::move(start_)(Completion<T>(state));
-    return state->stage.exchange(CallbackState<T>::kWaiting) == CallbackState<T>::kBegun;
+    return !state->is_second();
   }
   T await_resume() {
     if (const auto* thrown = std::get_if<std::exception_ptr>(&state_->result)) {

@@ -11,12 +11,7 @@
 /// Whatever becomes of an attempt, the next one goes on from the last checkpoint; and what was committed with it is
 /// committed exactly once.
 
-#include <optional>
 #include <stdexcept>
-#include <string_view>
-
-#include "sluice/checkpoint.h"
-#include "sluice/message.hpp"
 
 namespace sluice {
 
@@ -26,24 +21,5 @@ class CheckpointError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-namespace detail {
-
-/// `found`: what the host answered; null where it is older than checkpoints.
-inline void store_checkpoint(const sluice_checkpoint* found, std::string_view bytes, bool with_effects) {
-  if (found == nullptr) {
-    throw CheckpointError("this host has no sluice.checkpoint/1, so no progress can be stored: update the host");
-  }
-  if (const char* why = found->store(found, borrow(bytes), with_effects ? 1 : 0)) {
-    throw CheckpointError(why);
-  }
-}
-
-inline std::optional<std::string_view> last_checkpoint(const sluice_checkpoint* found) {
-  sluice_string bytes{};
-  return found != nullptr && found->last(found, &bytes) != 0 ? std::optional(view(bytes)) : std::nullopt;
-}
-
-}  // namespace detail
 
 }  // namespace sluice

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "sluice/abi.h"
+#include "sluice/checkpoint.h"
 #include "sluice/checkpoint.hpp"
 #include "sluice/effects.hpp"
 #include "sluice/message.hpp"
@@ -101,11 +102,15 @@ class Context {
 
   /// Stores where the work stands, at most SLUICE_CHECKPOINT_LIMIT bytes; none take the checkpoint away. What is staged
   /// stays staged.
-  void checkpoint(std::string_view bytes) { detail::store_checkpoint(find_checkpoint(), bytes, false); }
+  void checkpoint(std::string_view bytes) { store_checkpoint(bytes, false); }
   /// The same, and commits what was staged so far with it, in one transaction. Staging goes on empty.
-  void checkpoint_with_effects(std::string_view bytes) { detail::store_checkpoint(find_checkpoint(), bytes, true); }
+  void checkpoint_with_effects(std::string_view bytes) { store_checkpoint(bytes, true); }
   /// What was stored last, by an attempt before or by this one. Valid until the next checkpoint.
-  std::optional<std::string_view> last_checkpoint() const { return detail::last_checkpoint(find_checkpoint()); }
+  std::optional<std::string_view> last_checkpoint() const {
+    const auto* found = find_checkpoint();
+    sluice_string bytes{};
+    return found != nullptr && found->last(found, &bytes) != 0 ? std::optional(detail::view(bytes)) : std::nullopt;
+  }
 
   /// A feature that belongs to one attempt, by its id; null when this host does not have it.
   template <typename Feature>
@@ -120,6 +125,15 @@ class Context {
 
  private:
   const sluice_checkpoint* find_checkpoint() const { return extension<sluice_checkpoint>(SLUICE_CHECKPOINT_1); }
+  void store_checkpoint(std::string_view bytes, bool with_effects) {
+    const auto* found = find_checkpoint();
+    if (found == nullptr) {
+      throw CheckpointError("this host has no sluice.checkpoint/1, so no progress can be stored: update the host");
+    }
+    if (const char* why = found->store(found, detail::borrow(bytes), with_effects ? 1 : 0)) {
+      throw CheckpointError(why);
+    }
+  }
   const sluice_effects* find_effects() const { return extension<sluice_effects>(SLUICE_EFFECTS_1); }
   const sluice_effects& effects() const {
     const auto* found = find_effects();
