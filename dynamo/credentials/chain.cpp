@@ -65,7 +65,7 @@ Result<Credentials> CachingProvider::get(Deadline deadline) {
       const Result<Credentials> loaded = load_(deadline);
       lock.lock();
       refreshing_ = false;
-      record(loaded);
+      record(loaded, deadline);
       refreshed_.notify_all();
       return usable(clock_.wall_now()) ? Result<Credentials>(*current_) : Result<Credentials>(last_error_);
     }
@@ -79,7 +79,7 @@ Result<Credentials> CachingProvider::get(Deadline deadline) {
   }
 }
 
-void CachingProvider::record(const Result<Credentials>& loaded) {
+void CachingProvider::record(const Result<Credentials>& loaded, Deadline deadline) {
   const WallTime now = clock_.wall_now();
   if (loaded) {
     const bool replaced = !current_ || current_->access_key_id != loaded->access_key_id;
@@ -93,6 +93,9 @@ void CachingProvider::record(const Result<Credentials>& loaded) {
                                  " have expired already; is this machine's clock right?");
   } else {
     last_error_ = loaded.error();
+    if (deadline.passed(clock_.steady_now())) {
+      return;  // Whoever has more time may try at once.
+    }
   }
   if (loaded && need(now) == Need::none) {
     fruitless_ = 0;

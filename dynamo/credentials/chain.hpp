@@ -44,7 +44,7 @@ class CachingProvider final : public CredentialsProvider {
 
   Need need(WallTime now) const SLUICE_REQUIRES(mutex_);
   bool usable(WallTime now) const SLUICE_REQUIRES(mutex_);
-  void record(const Result<Credentials>& loaded) SLUICE_REQUIRES(mutex_);
+  void record(const Result<Credentials>& loaded, Deadline deadline) SLUICE_REQUIRES(mutex_);
 
   // Fixed after construction.
   const Source load_;

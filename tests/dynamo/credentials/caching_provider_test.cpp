@@ -149,6 +149,13 @@ TEST_F(CachingTest, SpacesItsAttempts) {
   EXPECT_EQ(loads, 102);  // never more than a minute apart
 }
 
+TEST_F(CachingTest, ALoadThatItsCallersDeadlineEndedHoldsUpNobodyElse) {
+  failing = true;
+  EXPECT_FALSE(provider.get(Deadline::at(clock.steady_now())));
+  failing = false;
+  EXPECT_EQ(key(), "K2");
+}
+
 TEST_F(CachingTest, AsksNowAndThenWhenTheSourceGivesTheSameOnesAgain) {
   expiry = clock.wall_now() + hours(1);
   fixed_key = "SAME";
