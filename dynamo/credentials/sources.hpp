@@ -92,13 +92,15 @@ struct StsCall {
   std::string source;                   ///< for people: "role arn:aws:iam::1:role/x"
 };
 
-/// Makes the call and waits. ErrorKind::no_credentials with AWS's reason when it refuses.
+/// Makes the call and waits; once more by AWS's time where it refuses the time of the signature.
+/// ErrorKind::no_credentials with AWS's reason when it refuses.
 Result<Credentials> call_sts(const SourceContext& context, const StsCall& call, Deadline deadline);
 
 /// Reads the XML of an answer. Pure.
 Result<Credentials> parse_sts_answer(std::string_view xml, const std::string& source);
-/// "AccessDenied: User: ... is not authorized" of an error's XML; empty when it is none. Pure.
-std::string parse_sts_error(std::string_view xml);
+/// An error's XML: its code as the name, "AccessDenied: User: ... is not authorized" as the message; both are empty
+/// when it is none. Pure.
+Error parse_sts_error(std::string_view xml);
 
 /// The name that this host's sessions carry in AWS's logs.
 std::string default_session_name(const Clock& clock);

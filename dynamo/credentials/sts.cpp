@@ -10,6 +10,7 @@
 #include "dynamo/codec/xml.hpp"
 #include "dynamo/credentials/sources.hpp"
 #include "dynamo/endpoints/endpoint_rules.hpp"
+#include "dynamo/server_time.hpp"
 #include "dynamo/settings.hpp"
 #include "dynamo/signing/signer.hpp"
 
@@ -228,13 +229,14 @@ Result<Credentials> parse_sts_answer(std::string_view xml, const std::string& so
   return out;
 }
 
-std::string parse_sts_error(std::string_view xml) {
+Error parse_sts_error(std::string_view xml) {
+  Error refusal;
   const auto error = xml_inside(xml, "Error");
-  const auto code = xml_text(error.value_or(""), "Code");
-  if (!code) {
-    return {};
+  if (const auto code = xml_text(error.value_or(""), "Code")) {
+    refusal.exception_name = *code;
+    refusal.message = one_line(*code + ": " + xml_text(*error, "Message").value_or("no reason was given"));
   }
-  return one_line(*code + ": " + xml_text(*error, "Message").value_or("no reason was given"));
+  return refusal;
 }
 
 std::string default_session_name(const Clock& clock) {
@@ -244,26 +246,40 @@ std::string default_session_name(const Clock& clock) {
 
 Result<Credentials> call_sts(const SourceContext& context, const StsCall& call, Deadline deadline) {
   SLUICE_TRY(endpoint, sts_endpoint(context));
-  HttpRequest request;
-  request.url = endpoint->url;
-  request.headers = {{"Content-Type", "application/x-www-form-urlencoded; charset=utf-8"}};
-  request.body = form_body(call);
-  if (call.signer != nullptr) {
-    const Signer signer(SigningOptions{.region = endpoint->region, .service = "sts"});
-    if (auto failure = signer.sign(request, *call.signer, context.clock.wall_now())) {
-      return no_credentials(call.source + ": cannot be asked for: " + failure->message);
+  const Signer signer(SigningOptions{.region = endpoint->region, .service = "sts"});
+  ClockSkew skew;
+  for (int tries = 1;; ++tries) {
+    HttpRequest request;
+    request.url = endpoint->url;
+    request.headers = {{"Content-Type", "application/x-www-form-urlencoded; charset=utf-8"}};
+    request.body = form_body(call);
+    const WallTime signed_at = skew.corrected(context.clock.wall_now());
+    if (call.signer != nullptr) {
+      if (auto failure = signer.sign(request, *call.signer, signed_at)) {
+        return no_credentials(call.source + ": cannot be asked for: " + failure->message);
+      }
+    }
+    const auto answer = fetch(context.transport, context.clock, std::move(request), deadline);
+    if (!answer) {
+      return no_credentials(call.source + ": " + answer.error().message);
+    }
+    if (answer->status == 200) {
+      auto credentials = parse_sts_answer(answer->body, call.source);
+      if (credentials) {
+        // As this machine's clock will show it.
+        *credentials->expires_at -= skew.corrected({}) - WallTime();
+      }
+      return credentials;
+    }
+    const Error refusal = parse_sts_error(answer->body);
+    const std::string* const date = answer->header("date");
+    if (call.signer == nullptr || tries > 1 || date == nullptr ||
+        !skew.learn(refusal, *date, context.clock.wall_now(), signed_at)) {
+      return no_credentials(call.source + ": STS refused " + call.action + " (HTTP " + std::to_string(answer->status) +
+                            (refusal.message.empty() ? ")" : "): " + refusal.message) +
+                            "; check the role's name and its trust policy");
     }
   }
-  const auto answer = fetch(context.transport, context.clock, std::move(request), deadline);
-  if (!answer) {
-    return no_credentials(call.source + ": " + answer.error().message);
-  }
-  if (answer->status != 200) {
-    const std::string reason = parse_sts_error(answer->body);
-    return no_credentials(call.source + ": STS refused " + call.action + " (HTTP " + std::to_string(answer->status) +
-                          (reason.empty() ? ")" : "): " + reason) + "; check the role's name and its trust policy");
-  }
-  return parse_sts_answer(answer->body, call.source);
 }
 
 Lookup web_identity_credentials(const SourceContext& context, Deadline deadline) {

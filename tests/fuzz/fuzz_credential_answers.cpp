@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(dynamo::credentials_from_json(text, "", "fuzz"));
   check(dynamo::credentials_from_json(text, "/roleCredentials", "fuzz"));
   check(dynamo::parse_sts_answer(text, "fuzz"));
-  require(dynamo::parse_sts_error(text).find('\n') == std::string::npos);
+  require(dynamo::parse_sts_error(text).message.find('\n') == std::string::npos);
   static_cast<void>(dynamo::json_text(text, "/Version"));
   static_cast<void>(dynamo::parse_http_date(text));
   if (const auto words = dynamo::split_command(text)) {

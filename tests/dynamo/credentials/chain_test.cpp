@@ -155,6 +155,25 @@ TEST_F(ChainTest, PassesOnWhatStsSays) {
   EXPECT_TRUE(look_up());  // asked a second time
 }
 
+TEST_F(ChainTest, AssumesARoleByAwsTimeWhereThisMachinesClockIsWrong) {
+  config("[default]\nrole_arn=arn:1\nsource_profile=default\naws_access_key_id=k\naws_secret_access_key=s\n");
+  const std::string refusal =
+      "<ErrorResponse><Error><Code>SignatureDoesNotMatch</Code><Message>Signature not yet current</Message></Error>"
+      "</ErrorResponse>";
+  const Headers two_hours_before{{"Date", "Fri, 02 Jan 2026 01:04:05 GMT"}};
+  transport.answer(403, refusal, two_hours_before);
+  transport.answer(200, sts_answer("AssumeRole", "K"));  // expires an hour after this machine's time
+  const auto found = look_up();
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->expires_at, clock.wall_now() + std::chrono::hours(3)) << "as this machine's clock will show it";
+  EXPECT_EQ(header_of(transport.requests().at(0), "x-amz-date"), "20260102T030405Z");
+  EXPECT_EQ(header_of(transport.requests().at(1), "x-amz-date"), "20260102T010405Z");
+  transport.answer(403, refusal, two_hours_before);
+  transport.answer(403, refusal, two_hours_before);
+  EXPECT_THAT(failure(), HasSubstr("SignatureDoesNotMatch"));
+  EXPECT_EQ(transport.requests().size(), 4U) << "once more, and not again";
+}
+
 TEST(Sts, ReadsOnlyWholeAnswers) {
   const std::string good = sts_answer("AssumeRole", "K");
   EXPECT_TRUE(parse_sts_answer(good, "x"));
