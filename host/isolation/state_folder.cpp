@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
 
@@ -57,6 +58,17 @@ Result<void> make_private_folder(const std::string& folder) {
     return state_file_error("the folder " + folder + " cannot be made", code.value());
   }
   return {};
+}
+
+void remove_unfinished(const std::string& folder) {
+  const auto hour_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  for (const std::string& file : files_in(folder, ".new")) {
+    std::error_code code;
+    const auto made = std::filesystem::last_write_time(file, code);
+    if (!code && made < hour_ago) {
+      std::filesystem::remove(file, code);
+    }
+  }
 }
 
 std::vector<std::string> files_in(const std::string& folder, const std::string& extension) {

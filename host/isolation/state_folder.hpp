@@ -14,6 +14,9 @@ Error state_file_error(const std::string& what, int number);
 /// An Error that names the folder, the cause and its mend when it cannot be made.
 Result<void> make_private_folder(const std::string& folder);
 
+/// Removes what hosts that died while they made a file have left of it: ".new" files that are an hour old.
+void remove_unfinished(const std::string& folder);
+
 /// The files of a folder that have this extension, by name; none where there is no folder.
 std::vector<std::string> files_in(const std::string& folder, const std::string& extension);
 

@@ -388,6 +388,7 @@ std::vector<std::string> ControlFolder::sockets() const { return isolation::file
 
 Result<ListeningSocket> ControlFolder::listen() const {
   SLUICE_PASS_ON(isolation::make_private_folder(path_));
+  isolation::remove_unfinished(path_);
   for (const std::string& dead : sockets()) {
     if (const auto found = connect(dead); !found && found.error().code() == ErrorCode::not_found) {
       ::unlink(dead.c_str());

@@ -261,6 +261,18 @@ TEST_F(LedgerTest, ACleanEndLeavesNothingBehind) {
   EXPECT_THAT(folder_.ledgers().open_ledgers(), IsEmpty());
 }
 
+TEST_F(LedgerTest, WhatAHostThatDiedWhileItMadeItsLedgerHasLeftIsRemoved) {
+  std::filesystem::create_directories(folder_.path());
+  const std::string dead = folder_.path() + "/1-1.ledger.new";
+  const std::string under_way = folder_.path() + "/2-2.ledger.new";
+  std::ofstream(dead) << "half";
+  std::ofstream(under_way) << "half";
+  std::filesystem::last_write_time(dead, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
+  ASSERT_TRUE(open_ledger_in(folder_.path()));
+  EXPECT_FALSE(std::filesystem::exists(dead));
+  EXPECT_TRUE(std::filesystem::exists(under_way));
+}
+
 TEST_F(LedgerTest, OnlyItsOwnerMayReadIt) {
   const auto ledger = open_ledger_in(folder_.path());
   struct stat status {};

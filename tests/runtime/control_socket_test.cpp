@@ -259,6 +259,15 @@ TEST_F(ControlSocketTest, ADeadHostsFileIsInNobodysWay) {
   EXPECT_EQ(answer_to({}), "about ");
 }
 
+TEST_F(ControlSocketTest, ASocketThatADeadHostNeverFinishedIsRemoved) {
+  ASSERT_TRUE(serve());
+  const std::string unfinished = folder_.path() + "/1-1.sock.new";
+  std::ofstream(unfinished) << "";
+  std::filesystem::last_write_time(unfinished, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
+  ASSERT_TRUE(serve());
+  EXPECT_FALSE(std::filesystem::exists(unfinished));
+}
+
 TEST_F(ControlSocketTest, LeavesTheSocketsOfLivingHostsAlone) {
   const auto one = serve();
   const auto other = serve();
