@@ -253,6 +253,7 @@ OrExit<QueuePlace> QueuePlace::of_table(const Arguments& arguments, Queue queue,
   place.host_.store.region = arguments.get("region");
   place.names_table_ = true;
   if (queue == Queue::apart) {
+    place.queue_ = arguments.get("from");
     place.naming_ = given(arguments, kOverrides);
     place.names_table_ = false;
     for (const char* const side : {"from", "to"}) {
@@ -283,6 +284,17 @@ OrExit<QueuePlace> QueuePlace::of_host_file(const Arguments& arguments, Queue qu
   QueuePlace place;
   place.host_ = std::move(*host);
   place.naming_ = given(arguments, kFileOptions);
+  if (queue == Queue::apart) {
+    place.queue_ = arguments.get("from");
+    for (const char* const side : {"from", "to"}) {
+      const std::string name = arguments.get(side);
+      // One of the two may lie in a file.
+      if (place.host_.store_of(name).kind == config::StoreKind::dynamodb) {
+        SLUICE_PASS_ON(apply_overrides(arguments, name, place.host_));
+      }
+    }
+    return place;
+  }
   if (queue == Queue::needed || queue == Queue::table || arguments.has("queue")) {
     SLUICE_TRY(chosen, choose_queue(arguments, place.host_));
     place.queue_ = std::move(*chosen);

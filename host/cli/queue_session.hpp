@@ -79,7 +79,7 @@ class QueuePlace {
     optional,
     unchecked,  ///< optional, and hosts may know one that nobody here does
     table,      ///< needed; without a host file it is a table's name
-    apart,      ///< named by options of the command's own
+    apart,      ///< of a command about two, --from and --to: the first of them
   };
 
   /// Exit 78 for the host file and where there is none, 64 for options that contradict each other or name no possible

@@ -56,6 +56,20 @@ TEST(HostFile, WhenThereIsNoneNoTableIsMeantThatNobodyNames) {
   EXPECT_THAT(run_binary({"ls", "--queue", "mine", "--region", "eu-west-1"}, aws).err, HasSubstr("127.0.0.1"));
 }
 
+// `sluice move --endpoint URL` went to the host file's place without a word.
+TEST(HostFile, WhatTheCommandLineSaysOfATableWinsOverItForAMoveToo) {
+  const HostFolder folder(
+      "[store]\nkind = \"sqlite\"\npath = \"s.db\"\n[queues.old]\n[stores.cloud]\nkind = \"dynamodb\"\n"
+      "region = \"eu-west-1\"\nendpoint = \"http://127.0.0.1:1\"\n[queues.new]\nstore = \"cloud\"\n");
+  const Finished moved = run_binary({"move", "old", "new", "--yes", "--endpoint", "http://127.0.0.1:2"},
+                                    {.input = {},
+                                     .folder = folder.path(),
+                                     .environment = {{"AWS_ACCESS_KEY_ID", "x"}, {"AWS_SECRET_ACCESS_KEY", "x"}},
+                                     .stdout_file = {}});
+  EXPECT_EQ(moved.exit_code, 1);
+  EXPECT_THAT(moved.err, HasSubstr("127.0.0.1:2"));
+}
+
 TEST(HostFile, IsWhatConfigOrTheVariableNames) {
   const HostFolder folder("");
   folder.write("other.toml", "[store]\nkind = \"sqlite\"\npath = \"other.db\"\n[queues.q]\n");

@@ -199,7 +199,7 @@ class MoveRun {
     constexpr const char* kAgain = "; the same command again goes on";
     switch (end) {
       case End::failed:
-        stopped_by_ = session_.place().explained(error_, order_.plan.pair.from);
+        stopped_by_ = session_.explained(error_);
         return Exit::failure(stopped_by_ + " (" + summary() + ")" + kAgain);
       case End::interrupted:
         if (order_.plan.follow && mover_.at_rest()) {
@@ -253,13 +253,14 @@ bool has_ended(const operate::MoverName& mover) {
 
 /// A queue, opened.
 struct Side {
-  std::unique_ptr<queue::Operator> oper;
   std::unique_ptr<queue::NoticeBoard> board;
   queue::SourceTraits traits;
 };
+/// Both queues; the operator of the old one is the session's.
 struct Sides {
   Side from;
   Side to;
+  std::unique_ptr<queue::Operator> target;
 };
 
 OrExit<void> check_words(const Arguments& arguments) {
@@ -320,16 +321,15 @@ std::string place_of(const queue::NoticeBoard& board, const config::StoreConfig&
 }
 
 OrExit<Side> open_side(QueueSession& session, const std::string& queue, std::string& place) {
-  runtime::HostQueues& queues = session.queues();
-  SLUICE_PASS_ON(check_known(queues, queue, session.deadline()));
-  SLUICE_TRY(oper, session.checked(queues.open_operator(queue), queue));
-  SLUICE_TRY(board, session.checked(queues.open_board(queue), queue));
-  SLUICE_TRY(source, session.checked(queues.open_source({queue}), queue));
+  SLUICE_TRY(board, session.checked(session.queues().open_board(queue), queue));
+  SLUICE_TRY(source, session.checked(session.queues().open_source({queue}), queue));
   place = place_of(**board, session.host().store_of(queue));
-  return Side{std::move(*oper), std::move(*board), (*source)->traits()};
+  return Side{std::move(*board), (*source)->traits()};
 }
 
 OrExit<Sides> open_sides(QueueSession& session, operate::MovePlan& plan) {
+  SLUICE_PASS_ON(check_known(session.queues(), plan.pair.to, session.deadline()));
+  SLUICE_TRY(target, session.checked(session.queues().open_operator(plan.pair.to), plan.pair.to));
   SLUICE_TRY(from, open_side(session, plan.pair.from, plan.pair.from_place));
   SLUICE_TRY(to, open_side(session, plan.pair.to, plan.pair.to_place));
   plan.target_has_priorities = to->traits.priorities;
@@ -338,19 +338,19 @@ OrExit<Sides> open_sides(QueueSession& session, operate::MovePlan& plan) {
   const bool any_table = plan.from_tariff.billed() || plan.to_tariff.billed();
   plan.page = any_table ? kTablePage : kFileBatch;
   plan.batch = any_table ? kTableBatch : kFileBatch;
-  return Sides{std::move(*from), std::move(*to)};
+  return Sides{std::move(*from), std::move(*to), std::move(*target)};
 }
 
-/// Jobs that work on the queue, as its board tells of them: those that take messages of the standard half and are not
-/// paused.
-OrExit<std::vector<std::string>> jobs_at_work(QueueSession& session, const std::string& queue) {
-  SLUICE_TRY(fleet, session.checked(fleet::Fleet::open(session.queues(), {queue}, session.random()), queue));
-  SLUICE_TRY(view, session.checked((*fleet)->hosts(session.deadline()), queue));
+/// Jobs that work on the old queue, as its board tells of them: those that take messages of the standard half and are
+/// not paused.
+OrExit<std::vector<std::string>> jobs_at_work(QueueSession& session) {
+  SLUICE_TRY(fleet, session.checked(fleet::Fleet::open(session.queues(), {session.queue()}, session.random())));
+  SLUICE_TRY(view, session.checked((*fleet)->hosts(session.deadline())));
   std::vector<std::string> jobs;
   for (const fleet::KnownHost& host : view->hosts) {
     for (const fleet::JobRecord& job : host.record.jobs) {
       const bool takes = !job.dead_letters && !job.paused;
-      if (host.pulse != fleet::Pulse::silent && fleet::draws_from(job.queue, queue) && takes) {
+      if (host.pulse != fleet::Pulse::silent && fleet::draws_from(job.queue, session.queue()) && takes) {
         jobs.push_back("job " + job.name + " on host " + host.record.name);
       }
     }
@@ -359,7 +359,7 @@ OrExit<std::vector<std::string>> jobs_at_work(QueueSession& session, const std::
 }
 
 /// How many messages there are; asks whether to move them where somebody is there to be asked.
-OrExit<std::optional<std::uint64_t>> agree(QueueSession& session, Sides& sides, const operate::MovePlan& plan,
+OrExit<std::optional<std::uint64_t>> agree(QueueSession& session, const operate::MovePlan& plan,
                                            const Arguments& arguments, Console& console) {
   const bool asks = !arguments.has("yes") && !plan.dry_run;
   if (asks && !console.interactive()) {
@@ -371,8 +371,7 @@ OrExit<std::optional<std::uint64_t>> agree(QueueSession& session, Sides& sides, 
   }
   std::uint64_t total = 0;
   for (const Half half : plan.halves) {
-    SLUICE_TRY(stats, session.checked(sides.from.oper->stats({.half = half, .exact = true}, session.deadline()),
-                                      plan.pair.from));
+    SLUICE_TRY(stats, session.checked(session.oper().stats({.half = half, .exact = true}, session.deadline())));
     total += stats->total();
   }
   if (asks && !console.confirm("Move " + counted(total, "message") + " of queue " + plan.pair.from + " to " +
@@ -403,32 +402,21 @@ OrExit<bool> enter(operate::MoveNotice& notice, QueueSession& session, Console& 
 
 Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& console) {
   operate::MovePlan& plan = order.plan;
-  SLUICE_TRY(audited, session.checked(operate::AuditedOperator::open(session.queues(), plan.pair.from, this_operator(),
-                                                                     session.random()),
-                                      plan.pair.from));
   operate::MoveNotice notice(*sides.from.board, session.clock(), plan.pair, this_process(), has_ended);
   SLUICE_TRY(found, enter(notice, session, console));
   if (*found) {
     console.note("going on with a move that was broken off");
   }
   plan.resumed = plan.resumed || *found;
-  (*audited)->begin({.what = "move queue " + plan.pair.from + " to " + plan.pair.target(),
-                     .to = plan.pair.to,
-                     .reason = order.reason});
-  const auto note_end = [&](const operate::MoveCount& count, const std::string& stopped_by) {
-    const auto noted =
-        (*audited)->finish({.changed = count.carried, .failed = count.refused}, stopped_by, session.deadline());
-    if (!noted) {
-      QueueSession::warn(open_deed(session.place().explained(noted.error(), plan.pair.from)));
-    }
-  };
+  session.oper().begin({.what = "move queue " + plan.pair.from + " to " + plan.pair.target(),
+                        .to = plan.pair.to,
+                        .reason = order.reason});
   const auto end_before = [&](const Error& error) {
-    const std::string why = session.place().explained(error, plan.pair.from);
-    note_end({}, why);
+    session.finish_deed({}, session.explained(error));
     static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
-    return Exit::failure(why);
+    return session.failure(error);
   };
-  if (const auto noted = (*audited)->note_begun(session.deadline()); !noted) {
+  if (const auto noted = session.oper().note_begun(session.deadline()); !noted) {
     return end_before(noted.error());
   }
   // Where hosts own the queue's shards they hand them over, and get them back at the end.
@@ -436,8 +424,8 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& c
   if (!ownership) {
     return end_before(ownership.error());
   }
-  queue::Operator& from = *ownership ? (*ownership)->oper() : **audited;
-  operate::Mover mover({from, *sides.to.oper, *sides.from.board, *sides.to.board, ownership->get()}, session.clock(),
+  queue::Operator& from = *ownership ? (*ownership)->oper() : session.oper();
+  operate::Mover mover({from, *sides.target, *sides.from.board, *sides.to.board, ownership->get()}, session.clock(),
                        &notice, plan);
   MoveRun run(mover, order, session, console);
   Exit end = run.run();
@@ -446,7 +434,7 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& c
                  " could not be given back; its hosts take them when this process's lease has run out");
   }
   static_cast<void>(notice.leave(mover.nothing_taken(), session.deadline()));
-  note_end(mover.count(), run.stopped_by());
+  session.finish_deed({.changed = mover.count().carried, .failed = mover.count().refused}, run.stopped_by());
   return end;
 }
 
@@ -458,14 +446,14 @@ Exit move_queue(const Arguments& arguments, Console& console) {
   SLUICE_TRY(sides, open_sides(*session, order.plan));
   order.plan.resumed = arguments.has("adopt");
   if (sides->from.traits.groups && !arguments.has("any-order")) {
-    SLUICE_TRY(at_work, jobs_at_work(*session, order.plan.pair.from));
+    SLUICE_TRY(at_work, jobs_at_work(*session));
     order.plan.leave_groups = !at_work->empty();
     order.at_work = std::move(*at_work);
   }
-  SLUICE_TRY(expected, agree(*session, *sides, order.plan, arguments, console));
+  SLUICE_TRY(expected, agree(*session, order.plan, arguments, console));
   order.expected = *expected;
   if (order.plan.dry_run) {
-    operate::Mover mover({*sides->from.oper, *sides->to.oper, *sides->from.board, *sides->to.board}, session->clock(),
+    operate::Mover mover({session->oper(), *sides->target, *sides->from.board, *sides->to.board}, session->clock(),
                          nullptr, order.plan);
     return MoveRun(mover, order, *session, console).run();
   }
