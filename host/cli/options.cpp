@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
+#include <charconv>
 #include <cstring>
 #include <fstream>
 
@@ -164,27 +164,17 @@ OrExit<double> parse_rate(const Arguments& arguments) {
   if (!arguments.has("rate")) {
     return 0.0;
   }
-  std::string text = arguments.get("rate");
-  const Exit wrong = Exit::usage(
-      "--rate " + text + ": write a number of messages a second, such as 100/s, or 30/m, from 1/h to 1000000/s");
-  double seconds = 1;
-  if (const auto slash = text.find('/'); slash != std::string::npos) {
-    const std::string unit = text.substr(slash + 1);
-    if (unit != "s" && unit != "m" && unit != "h") {
-      return wrong;
-    }
-    seconds = unit == "s" ? 1 : unit == "m" ? 60 : 3600;
-    text.resize(slash);
+  const std::string text = arguments.get("rate");
+  const char* const end = text.data() + text.size();
+  double count = 0;
+  const auto [rest, code] = std::from_chars(text.data(), end, count, std::chars_format::fixed);
+  const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+  const double span = unit.empty() || unit == "/s" ? 1 : unit == "/m" ? 60 : unit == "/h" ? 3600 : 0;
+  if (code == std::errc() && span > 0 && count / span >= kMinRate && count / span <= kMaxRate) {
+    return count / span;
   }
-  if (text.empty() || text.find_first_not_of("0123456789.") != std::string::npos) {
-    return wrong;
-  }
-  char* end = nullptr;
-  const double count = std::strtod(text.c_str(), &end);
-  if (*end != '\0' || count / seconds < kMinRate || count / seconds > kMaxRate) {
-    return wrong;
-  }
-  return count / seconds;
+  return Exit::usage("--rate " + text +
+                     ": write a number of messages a second, such as 100/s, or 30/m, from 1/h to 1000000/s");
 }
 
 std::vector<Flag> filter_flags() {
