@@ -108,7 +108,10 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{{"plugins", "--dir", "nowhere"}, 1, "sluice plugins: --dir nowhere: there is no such folder"},
         Mistake{{"edit", "--queue", "q", "x", "--dry-run"},
                 64,
-                "sluice edit: an editor cannot be tried; give --set or --unset with --dry-run"},
+                "sluice edit: an editor takes one ID alone; give --set or --unset with --dry-run"},
+        Mistake{{"edit", "--queue", "q", "x", "--where", "receive_count > 3"},
+                64,
+                "sluice edit: an editor takes one ID alone; give --set or --unset with --where"},
         Mistake{
             {"ls", "--queue", "q", "--both", "--dlq"}, 64, "sluice ls: --dlq and --both exclude each other; give one"},
         Mistake{{"drain", ""}, 64, "sluice drain: HOST is empty; leave it out, or name something"},

@@ -155,8 +155,11 @@ Exit edit(const Arguments& arguments, Console& console) {
   if (message_ids(arguments).empty()) {
     return Exit::usage("say what to edit: ID opens an editor; --set PATH=VALUE and --unset PATH need none");
   }
-  if (arguments.has("dry-run")) {
-    return Exit::usage("an editor cannot be tried; give --set or --unset with --dry-run");
+  for (const std::string name :
+       {"dry-run", "all", "where", "older-than", "error", "error-like", "limit", "rate", "resume"}) {
+    if (arguments.has(name)) {
+      return Exit::usage("an editor takes one ID alone; give --set or --unset with --" + name);
+    }
   }
   return edit_by_hand(arguments, console);
 }
