@@ -208,7 +208,7 @@ Exit dispatch(Words words, Console& console, const RememberedOptions& remembered
   }
   if (first == "--version") {
     words.front() = "version";
-  } else if (first.front() == '-') {
+  } else if (first.starts_with('-')) {
     return Exit::usage("an option stands where the command should: " + first + "; write `sluice COMMAND " + first +
                        " ...`");
   }
