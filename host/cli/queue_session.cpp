@@ -223,8 +223,14 @@ Exit unopened(const Error& error) {
   return {error.code() == ErrorCode::invalid ? kExitConfiguration : kExitFailure, error.message()};
 }
 
+bool looks_are_billed(const config::HostConfig& host, const std::string& queue) {
+  const config::OutboxConfig* const outbox = host.outbox(queue);
+  return outbox != nullptr ? outbox->kind == config::OutboxKind::dynamodb
+                           : host.store_of(queue).kind == config::StoreKind::dynamodb;
+}
+
 operate::TableTariff tariff_of(const config::HostConfig& host, const std::string& queue) {
-  if (host.outbox(queue) != nullptr || host.store_of(queue).kind != config::StoreKind::dynamodb) {
+  if (host.outbox(queue) != nullptr || !looks_are_billed(host, queue)) {
     return {};
   }
   return {host.queue(queue).layout, queue};
@@ -363,7 +369,7 @@ OrExit<void> QueueSession::check_plain_id(const Arguments& arguments) {
 Result<operate::QueueCounter> QueueSession::open_counter(const std::string& queue) {
   using Method = operate::QueueCounter::Method;
   SLUICE_TRY(opened, queues().open_operator(queue));
-  const bool told = host().store_of(queue).kind == config::StoreKind::sqlite || host().leased(queue);
+  const bool told = !cli::looks_are_billed(host(), queue) || host().leased(queue);
   return operate::QueueCounter(std::move(*opened), told ? Method::as_told : Method::by_pages, clock());
 }
 

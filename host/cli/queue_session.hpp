@@ -53,6 +53,8 @@ std::string mend_of(const Error& error, const std::string& queue, const std::str
 std::string options_of_host_file(const Arguments& arguments, const std::string& queue);
 /// How a command ends whose store cannot be opened: no region, a path that is a folder and the like are configuration.
 Exit unopened(const Error& error);
+/// Whether each look at that queue costs reads: it lies in DynamoDB, as a table or as an outbox.
+bool looks_are_billed(const config::HostConfig& host, const std::string& queue);
 /// By what writes to that queue are paid.
 operate::TableTariff tariff_of(const config::HostConfig& host, const std::string& queue);
 
@@ -160,6 +162,8 @@ class QueueSession {
     return or_end(queues().open_source({queue(), half}), unopened);
   }
 
+  /// As `looks_are_billed` of the session's queue.
+  bool looks_are_billed() const { return cli::looks_are_billed(host(), queue()); }
   /// What the command has spent at DynamoDB; nothing elsewhere.
   std::optional<cost::Spent> cost() const { return parts_->open.queues.cost(); }
   const QueuePlace& place() const { return parts_->place; }

@@ -11,6 +11,19 @@
 namespace sluice::cli {
 namespace {
 
+// A command on an outbox in DynamoDB read all of it to count it, beside a host file whose queues lie in SQLite.
+TEST(QueueSession, LooksAreBilledByWhereTheQueueItselfLies) {
+  config::HostConfig host;
+  host.outboxes["table"].kind = config::OutboxKind::dynamodb;
+  host.outboxes["rows"].kind = config::OutboxKind::mysql;
+  EXPECT_TRUE(looks_are_billed(host, "outbox:table"));
+  EXPECT_FALSE(looks_are_billed(host, "outbox:rows"));
+  EXPECT_FALSE(looks_are_billed(host, "orders"));
+  host.store.kind = config::StoreKind::dynamodb;
+  EXPECT_FALSE(looks_are_billed(host, "outbox:rows"));
+  EXPECT_TRUE(looks_are_billed(host, "orders"));
+}
+
 // What a bulk command leaves alone is what hosts have at work by then, however long it runs.
 TEST(FleetSession, AHostOfThisMachineIsAskedAgain) {
   const auto folder = TemporaryFolder::make("sluice-fleet-session");

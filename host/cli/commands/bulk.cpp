@@ -134,7 +134,7 @@ OrExit<Expected> agree(QueueSession& session, const operate::BulkPlan& plan, Bul
     return nobody_to_ask(session, plan, words);
   }
   // Unasked, nobody waits for a count that costs reads.
-  if (!asks && (!session.place().in_sqlite() || !plan.filter.empty())) {
+  if (!asks && (session.looks_are_billed() || !plan.filter.empty())) {
     return Expected();
   }
   SLUICE_TRY(outlook, plan.filter.empty() ? count_half(session, plan) : count_matches(session, plan));
@@ -148,8 +148,8 @@ OrExit<Expected> agree(QueueSession& session, const operate::BulkPlan& plan, Bul
 }
 
 constexpr std::size_t kMaxLimit = 1'000'000'000;
-// One transaction of the SQLite store, and one page of it.
-constexpr std::size_t kSqliteBatch = 500;
+// One transaction of a store that is no table in DynamoDB, and one page of it.
+constexpr std::size_t kUnbilledBatch = 500;
 
 OrExit<operate::BulkPlan> parse_plan(const BulkOrder& order, operate::BulkWork work, const Arguments& arguments) {
   SLUICE_TRY(filter, parse_filter(arguments));
@@ -550,9 +550,9 @@ Exit run_bulk(const BulkOrder& order, operate::BulkWork work, const Arguments& a
   SLUICE_PASS_ON(check_choice(order, *plan, arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
   plan->tariff = tariff_of(session->host(), session->queue());
-  if (session->place().in_sqlite()) {
-    plan->page = kSqliteBatch;
-    plan->batch = kSqliteBatch;
+  if (!session->looks_are_billed()) {
+    plan->page = kUnbilledBatch;
+    plan->batch = kUnbilledBatch;
   }
   if (!plan->unconditional) {
     SLUICE_TRY(at_work, at_work_as_hosts_tell(*session, arguments));
