@@ -280,6 +280,7 @@ TEST(QueueChoice, KnowsWhatASchedulesMessagesGoTo) {
   folder.write("jobs.d/a.toml",
                "[job]\nqueue = \"orders\"\nhandler = \"h\"\n[schedule.nightly]\nevery = \"1d\"\nqueue = \"reports\"\n");
   EXPECT_EQ(folder.run({"stats", "--queue", "reports"}).exit_code, 0);
+  EXPECT_THAT(folder.run({"queues", "--output", "text"}).out, HasSubstr("reports"));
 }
 
 TEST(Stats, ShowsWhatMessagesHaveMadeToo) {

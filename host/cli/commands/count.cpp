@@ -11,7 +11,6 @@
 #include "host/cli/views/output.hpp"
 #include "host/cli/views/queue_report.hpp"
 #include "host/operate/count_pace.hpp"
-#include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
 
@@ -361,12 +360,13 @@ std::vector<KnownQueue> find_queues(QueueSession& session, std::vector<std::stri
     queue.store = store;
     return queue;
   };
-  for (const auto& [name, settings] : host.queues) {
-    entry(name, host.queue(name).store).configured = true;
+  const auto jobs = config::load_job_files(host, config::process_environment()).jobs;
+  for (const std::string& name : config::queue_names(host, jobs)) {
+    entry(name, host.queue(name).store).configured = host.queues.contains(name) || host.outbox(name) != nullptr;
   }
-  for (const config::JobConfig& job : config::load_job_files(host, config::process_environment()).jobs) {
-    for (const config::WeightedQueue& drawn : work::queues_of(job)) {
-      entry(drawn.name, host.queue(drawn.name).store).jobs.push_back(job.name);
+  for (const config::JobConfig& job : jobs) {
+    for (const std::string& name : job.queue_names()) {
+      entry(name, host.queue(name).store).jobs.push_back(job.name);
     }
   }
   for (const std::string& store : host.store_names()) {
