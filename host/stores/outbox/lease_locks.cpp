@@ -138,7 +138,6 @@ class LeaseLocks final : public LockSession {
         long_dead.push_back(member);
       }
     }
-    members.count = std::max(members.count, std::uint32_t{1});
     if (!long_dead.empty()) {
       book_->bury(long_dead, deadline);
     }

@@ -278,7 +278,6 @@ class MysqlLocks final : public LockSession {
         members.other_buckets = buckets;
       }
     }
-    members.count = std::max(members.count, 1U);
     return members;
   }
 

@@ -222,7 +222,7 @@ class PostgresLocks final : public LockSession {
       return shared_sessions(ErrorCode::unavailable);
     }
     const auto other = number_of(row[1]);
-    return Members{.count = static_cast<std::uint32_t>(std::max<std::int64_t>(number_of(row[0]), 1)),
+    return Members{.count = static_cast<std::uint32_t>(number_of(row[0])),
                    .other_buckets = other == 0 ? 0 : static_cast<std::uint32_t>(other) - kMembers};
   }
 
