@@ -39,11 +39,11 @@ Result<Addresses> look_up(const std::string& host) {
 class Resolver {
  public:
   Result<Addresses> find(const std::string& host, const Clock& clock, Deadline deadline) {
-    const auto found = lookup_of(host);
-    if (found.wait_until(clock.machine_time(deadline.time())) != std::future_status::ready) {
-      return Error(ErrorCode::timeout, "the name \"" + host + "\" was not resolved in time");
-    }
-    return found.get();
+    forget_ended();
+    const Found found = lookup_of(host);
+    const bool in_time = found.wait_until(clock.machine_time(deadline.time())) == std::future_status::ready;
+    forget_ended();
+    return in_time ? found.get() : Error(ErrorCode::timeout, "the name \"" + host + "\" was not resolved in time");
   }
 
  private:
@@ -56,9 +56,6 @@ class Resolver {
   /// The one that is under way, or a new one.
   Found lookup_of(const std::string& host) {
     const MutexLock lock(mutex_);
-    std::erase_if(lookups_, [](const auto& one) {
-      return one.second.found.wait_for(Duration::zero()) == std::future_status::ready;
-    });
     Lookup& lookup = lookups_[host];
     if (!lookup.found.valid()) {
       std::packaged_task<Result<Addresses>()> task([host] { return look_up(host); });
@@ -67,6 +64,13 @@ class Resolver {
       lookup.thread = std::jthread(std::move(task));
     }
     return lookup.found;
+  }
+
+  void forget_ended() {
+    const MutexLock lock(mutex_);
+    std::erase_if(lookups_, [](const auto& one) {
+      return one.second.found.wait_for(Duration::zero()) == std::future_status::ready;
+    });
   }
 
   Mutex mutex_;
