@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <deque>
+#include <latch>
 #include <map>
 #include <thread>
 
@@ -311,25 +312,18 @@ void check_batch(Probe& probe, plugin::HandlerInstance& instance) {
 /// Waits until each of many messages has been completed.
 class Turnstile final : public plugin::Completer {
  public:
-  Turnstile(Probe& probe, std::size_t count) : probe_(probe), left_(count) {}
+  Turnstile(Probe& probe, std::size_t count) : probe_(probe), left_(static_cast<std::ptrdiff_t>(count)) {}
 
   void completed(plugin::Outcome&& outcome) noexcept override {
     probe_.judge(outcome, "one of many messages in flight");
-    const MutexLock lock(mutex_);
-    --left_;
-    all_.notify_all();
+    left_.count_down();
   }
   /// The step limit is the parent's.
-  void wait() {
-    MutexLock lock(mutex_);
-    all_.wait_until(mutex_, SteadyTime::max(), [this]() SLUICE_REQUIRES(mutex_) { return left_ == 0; });
-  }
+  void wait() { left_.wait(); }
 
  private:
   Probe& probe_;
-  Mutex mutex_;
-  Condition all_;
-  std::size_t left_ SLUICE_GUARDED_BY(mutex_);
+  std::latch left_;
 };
 
 void check_in_flight(Probe& probe, plugin::HandlerInstance& instance) {
