@@ -44,7 +44,7 @@ std::int64_t GroupOrder::group_of(std::int64_t half, std::string_view name) {
   if (kept == Kept::none || (name.empty() && kept != Kept::queue)) {
     return 0;
   }
-  return group_id(half, kept == Kept::queue ? 0 : group_hash(name));
+  return group_id(half, kept == Kept::queue ? std::string_view() : name);
 }
 
 std::int64_t GroupOrder::range_of(const MessageRecord& record) {

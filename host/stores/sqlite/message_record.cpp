@@ -193,9 +193,8 @@ std::optional<Delivery> read_delivery(const Statement& row, const Lease& lease) 
   return delivery;
 }
 
-std::int64_t group_hash(std::string_view group) { return group.empty() ? 0 : mixed(fnv1a(group)); }
-
-std::int64_t group_id(std::int64_t half, std::int64_t name) {
+std::int64_t group_id(std::int64_t half, std::string_view group) {
+  const std::int64_t name = group.empty() ? 0 : mixed(fnv1a(group));
   return mixed(static_cast<std::uint64_t>(half) * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(name));
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/timestamp.hpp"
+#include "host/queue/moment.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/core/transitions.hpp"
 #include "host/stores/sqlite/connection.hpp"
@@ -74,13 +75,11 @@ std::optional<Error> refused_message(const std::string& id, std::size_t bytes, s
 
 /// From when and until when messages are somebody's. Made before the write that grants it.
 struct Lease {
-  Lease(const Clock& clock, Duration visibility) {
-    from = clock.steady_now();
-    const Duration span = std::clamp(visibility, Duration::zero(), Duration(SteadyTime::max() - from));
-    held_until = from + span;
-    now = clock.wall_now();
-    until = later(now, span);
-  }
+  Lease(const Clock& clock, Duration visibility)
+      : from(clock.steady_now()),
+        held_until(queue::until(from, visibility)),
+        now(clock.wall_now()),
+        until(later(now, visibility)) {}
 
   SteadyTime from;
   SteadyTime held_until;  ///< on this process's monotonic clock; never later than the record says
@@ -88,10 +87,8 @@ struct Lease {
   WallTime until;
 };
 
-/// A group's name as it is stored; never 0 for one that is not empty. It must never change.
-std::int64_t group_hash(std::string_view group);
-/// Of a half and such a name: under what the order of the group is kept; never 0.
-std::int64_t group_id(std::int64_t half, std::int64_t name);
+/// Under what the order of a half's group is kept; of no name: that of the whole half. Never 0. It must never change.
+std::int64_t group_id(std::int64_t half, std::string_view group);
 
 /// A place in the order of a half: sent_at, seq.
 using Place = std::pair<std::int64_t, std::int64_t>;
