@@ -31,7 +31,8 @@ class RecordReader {
   /// For what is read beside messages.
   Connection& connection() { return connection_; }
 
-  std::optional<std::int64_t> queue(const std::string& name) { return queue_.bind(std::string_view(name)).only(); }
+  /// As Records::queue.
+  std::int64_t queue(const std::string& name) { return queue_.bind(std::string_view(name)).only().value_or(0); }
   /// All of them, by name.
   std::vector<std::string> queues();
   std::optional<StoredMessage> find(std::int64_t queue, const std::string& id);

@@ -45,8 +45,8 @@ void Records::begin() {
 }
 
 std::int64_t Records::make_queue(const std::string& name) {
-  if (const auto id = queue(name)) {
-    return *id;
+  if (const std::int64_t number = queue(name); number != 0) {
+    return number;
   }
   queue_insert_.bind(std::string_view(name)).run();
   return connection_.last_row();

@@ -66,7 +66,8 @@ class Records {
   ReadyIndex& ready() { return ready_; }
   GroupOrder& groups() { return groups_; }
 
-  std::optional<std::int64_t> queue(const std::string& name) { return queue_find_.bind(std::string_view(name)).only(); }
+  /// The queue's number; 0, under which nothing ever lies: there is none of that name.
+  std::int64_t queue(const std::string& name) { return queue_find_.bind(std::string_view(name)).only().value_or(0); }
   /// Makes the queue where it is absent.
   std::int64_t make_queue(const std::string& name);
   std::optional<MessageRecord> find(std::int64_t seq);

