@@ -90,9 +90,9 @@ double send_all(const Options& options, const std::string& layout, const std::st
   if (!connection) {
     throw std::runtime_error(connection.error().message);
   }
-  queue::leased::LeasedOptions leased{.queues = {}, .host = "sender", .region = "us-east-1"};
+  queue::leased::LeasedOptions leased{{.host = "sender", .region = "us-east-1"}};
   leased.queues[kQueue].shards = static_cast<std::uint32_t>(options.shards);
-  const queue::dynamomq::DynamoMqOptions plain{.queues = {}, .host = "sender", .region = "us-east-1"};
+  const queue::dynamomq::DynamoMqOptions plain{{.host = "sender", .region = "us-east-1"}};
   dynamo::Client& client = (*connection)->client();
   std::unique_ptr<queue::Queues> queues;
   if (layout == "leased") {

@@ -506,8 +506,14 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const s
   DynamoDbConnection::Options options = DynamoDbConnection::options_of(config_, name);
   options.metrics = metrics_;
   options.book = book_;
-  queue::dynamomq::DynamoMqOptions places;
-  queue::leased::LeasedOptions leased;
+  SLUICE_TRY(connection, DynamoDbConnection::open(options, clock_, random_));
+  queue::table::TableOptions common{.host = host_name(config_), .region = (*connection)->region(), .warn = report_};
+  if (config_.wake.ring) {
+    common.ring = queue::wake::RingerOptions{config_.wake.secret};
+  }
+  queue::dynamomq::DynamoMqOptions places{common};
+  queue::leased::LeasedOptions leased{common};
+  leased.incarnation = incarnation_in(incarnation_, name);
   for (const auto& [queue, settings] : config_.queues) {
     if (settings.store == name && settings.layout == config::Layout::leased) {
       leased.queues[queue] = {
@@ -516,18 +522,6 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const s
       places.queues[queue] = {.table = settings.table, .index = settings.index};
     }
   }
-  SLUICE_TRY(connection, DynamoDbConnection::open(options, clock_, random_));
-  places.host = host_name(config_);
-  places.region = (*connection)->region();
-  places.warn = report_;
-  if (config_.wake.ring) {
-    places.ring = queue::wake::RingerOptions{config_.wake.secret};
-  }
-  leased.ring = places.ring;
-  leased.host = places.host;
-  leased.incarnation = incarnation_in(incarnation_, name);
-  leased.region = places.region;
-  leased.warn = report_;
   auto opened = std::make_unique<OpenStore>();
   dynamo::Client& client = (*connection)->client();
   opened->connection = std::move(*connection);

@@ -39,8 +39,8 @@ class MeteredSourceTest : public testing::Test {
                   all_ += {1, call.capacity.read, call.capacity.write};
                 }),
                 transport_, credentials_, clock_, random_),
-        queues_(queue::dynamomq::make_dynamomq_queues({.queues = {}, .host = "a", .region = "us-east-1"}, client_,
-                                                      clock_, random_)) {
+        queues_(
+            queue::dynamomq::make_dynamomq_queues({{.host = "a", .region = "us-east-1"}}, client_, clock_, random_)) {
     EXPECT_TRUE(queue::dynamodb::create_queue_table(client_, {.table = "orders"}, clock_, soon()));
     sender_ = *queues_->open_sender("orders");
     source_ = metered(*queues_->open_source({"orders"}), book_, "billing", "orders");

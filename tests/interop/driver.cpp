@@ -77,7 +77,7 @@ class Driver {
     client_ = std::make_unique<dynamo::Client>(options, transport_, credentials_, clock_, random_);
     table_.table = table;
     queues_ = queue::dynamomq::make_dynamomq_queues(
-        {.queues = {{"q", {table, {}}}}, .host = "driver", .region = options.region}, *client_, clock_, random_);
+        {{.host = "driver", .region = options.region}, {{"q", {table, {}}}}}, *client_, clock_, random_);
     desk_ = std::make_unique<test::Desk>(*queues_);
   }
 

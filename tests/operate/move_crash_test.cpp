@@ -60,8 +60,8 @@ class TableStore final : public Store {
         credentials_("HOST"),
         client_(options(), transport_, credentials_, clock, random),
         queues_(leased ? leased_queues(table, client_, clock, random)
-                       : queue::dynamomq::make_dynamomq_queues({.queues = {}, .host = "h", .region = "us-east-1"},
-                                                               client_, clock, random)),
+                       : queue::dynamomq::make_dynamomq_queues({{.host = "h", .region = "us-east-1"}}, client_, clock,
+                                                               random)),
         desk_(*queues_) {
     queue::dynamodb::TableSpec spec;
     spec.table = table;

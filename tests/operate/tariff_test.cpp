@@ -28,10 +28,9 @@ bool is_leased(const std::string& queue) { return queue.starts_with("leased"); }
 class BothLayouts final : public test::ForwardingQueues {
  public:
   BothLayouts(dynamo::Client& client, const Clock& clock, Random& random)
-      : plain_(queue::dynamomq::make_dynamomq_queues({.queues = {}, .host = "h", .region = "eu-west-1"}, client, clock,
-                                                     random)),
+      : plain_(queue::dynamomq::make_dynamomq_queues({{.host = "h", .region = "eu-west-1"}}, client, clock, random)),
         leased_(queue::leased::make_leased_queues(
-            {.queues = {}, .host = "h", .region = "eu-west-1", .own_threads = false}, client, clock, random)) {}
+            {{.host = "h", .region = "eu-west-1"}, {}, {}, std::chrono::seconds(10), false}, client, clock, random)) {}
 
   Result<std::unique_ptr<queue::Sender>> open_sender(const std::string& queue) override {
     return of(queue).open_sender(queue);

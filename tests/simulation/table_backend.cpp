@@ -76,8 +76,8 @@ struct TableBackend::Party {
         transport(backend.model_, clock, backend.tampering_),
         credentials(access_key),
         client(options(), transport, credentials, clock, random),
-        queues(queue::dynamomq::make_dynamomq_queues({.queues = {}, .host = access_key, .region = "us-east-1"}, client,
-                                                     clock, random)) {}
+        queues(queue::dynamomq::make_dynamomq_queues({{.host = access_key, .region = "us-east-1"}}, client, clock,
+                                                     random)) {}
 
   static dynamo::ClientOptions options() {
     dynamo::ClientOptions options;

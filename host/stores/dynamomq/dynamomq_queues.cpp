@@ -88,15 +88,12 @@ std::vector<std::string> outdated_hosts(const std::vector<wake::Announcement>& a
 class DynamoMqQueues final : public table::TableQueues {
  public:
   DynamoMqQueues(const DynamoMqOptions& options, dynamo::Client& client, const Clock& clock, Random& random)
-      : TableQueues({.host = options.host,
+      : TableQueues({.options = options,
                      .locate = [options](const std::string& queue) { return locate(options, queue); },
                      .names = kNames,
                      .bells = {.read = read_bells,
                                .bell = [](const table::QueueTable& place,
-                                          Half half) { return wake::bell_name(place.table, half); }},
-                     .warn = options.warn,
-                     .ring = options.ring,
-                     .others = options.others},
+                                          Half half) { return wake::bell_name(place.table, half); }}},
                     client, clock, random) {}
 
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {

@@ -1,16 +1,13 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
 #include "host/queue/queues.hpp"
-#include "host/queue/wake/ringer.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/table_queues.hpp"
 
@@ -22,16 +19,8 @@ struct TableLocation {
   std::string index{kDefaultIndexName};  ///< empty: the same
 };
 
-struct DynamoMqOptions {
-  std::map<std::string, TableLocation> queues;  ///< those that differ from the defaults
-  std::string host;                             ///< this host's name; part of what tells its writes from others'
-  std::string region;                           ///< for messages only
-  /// Told, from any thread, in one line, what people should mend although it goes on; may be empty.
-  std::function<void(const std::string&)> warn{};
-  /// What is put into these queues is rung for at hosts that announce themselves; nothing: nobody is rung.
-  std::optional<wake::RingerOptions> ring{};
-  /// Handlers may send to these, too.
-  table::TableQueues::Others others{};
+struct DynamoMqOptions : table::TableOptions {
+  std::map<std::string, TableLocation> queues{};  ///< those that differ from the defaults
 };
 
 /// An announcement that is so much older than its host meant it to become is taken away by whoever announces next.

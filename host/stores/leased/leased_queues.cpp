@@ -66,13 +66,10 @@ Result<std::vector<wake::Announcement>> read_bells(const table::StoreParts& part
 class AllLeasedQueues final : public LeasedQueues {
  public:
   AllLeasedQueues(const LeasedOptions& options, dynamo::Client& client, const Clock& clock, Random& random)
-      : LeasedQueues({.host = options.host,
+      : LeasedQueues({.options = options,
                       .locate = [options](const std::string& queue) { return locate(options, queue); },
                       .names = kNames,
-                      .bells = {.read = read_bells, .bell = bell_of},
-                      .warn = options.warn,
-                      .ring = options.ring,
-                      .others = options.others},
+                      .bells = {.read = read_bells, .bell = bell_of}},
                      client, clock, random),
         options_(options),
         machine_(clock),

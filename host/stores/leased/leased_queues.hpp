@@ -1,10 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +12,6 @@
 #include "host/queue/operator.hpp"
 #include "host/queue/queues.hpp"
 #include "host/queue/source.hpp"
-#include "host/queue/wake/ringer.hpp"
 #include "host/stores/leased/leased_schema.hpp"
 #include "host/stores/table/table_queues.hpp"
 
@@ -27,21 +24,13 @@ struct LeasedLocation {
   bool strict_fence = false;              ///< effects are committed only while their host still owns the shard
 };
 
-struct LeasedOptions {
-  std::map<std::string, LeasedLocation> queues;  ///< those that differ from the defaults
-  std::string host;                              ///< this host's name; part of what tells its writes from others'
-  std::string region;                            ///< for messages only
+struct LeasedOptions : table::TableOptions {
+  std::map<std::string, LeasedLocation> queues{};  ///< those that differ from the defaults
   /// This process as an owner, which differs from every other one; empty: made up of the host's name, a table at a
   /// time.
   std::string incarnation{};
   Duration lease = std::chrono::seconds(10);  ///< of what this host owns
   bool own_threads = true;                    ///< false: housekeeping is done by claims, as a simulation wants it
-  /// Told, from any thread, in one line, what people should mend although it goes on; may be empty.
-  std::function<void(const std::string&)> warn{};
-  /// As DynamoMqOptions'.
-  std::optional<wake::RingerOptions> ring{};
-  /// As DynamoMqOptions'.
-  table::TableQueues::Others others{};
 };
 
 /// What leased sources can do, whether they own shards or claim directly.

@@ -203,15 +203,15 @@ class TableQueues::WakePlace final : public wake::WakePlace {
 TableQueues::TableQueues(Settings settings, dynamo::Client& client, const Clock& clock, Random& random)
     : settings_(std::move(settings)),
       random_(random),
-      nonces_(settings_.host, random),
-      clock_(client, clock, settings_.warn),
-      runner_(client, clock, random, settings_.warn),
+      nonces_(settings_.options.host, random),
+      clock_(client, clock, settings_.options.warn),
+      runner_(client, clock, random, settings_.options.warn),
       layouts_([this](const std::string& queue) { return owner_of(queue).own_layout(queue); }),
       parts_{client, clock_, runner_, nonces_, layouts_},
       doorbell_([this](const QueueAddress& address) { ring_beyond(address); }) {}
 
 TableQueues& TableQueues::owner_of(const std::string& queue) {
-  TableQueues* const other = settings_.others ? settings_.others(queue) : nullptr;
+  TableQueues* const other = settings_.options.others ? settings_.options.others(queue) : nullptr;
   return other == nullptr ? *this : *other;
 }
 
@@ -226,15 +226,15 @@ void TableQueues::ring_beyond(const QueueAddress& address) {
 }
 
 wake::Ringer* TableQueues::ringer_of(const QueueTable& place) {
-  if (!settings_.ring) {
+  if (!settings_.options.ring) {
     return nullptr;
   }
   const MutexLock lock(ringers_mutex_);
   auto& ringer = ringers_[place.table];
   if (!ringer) {
     ringer = std::make_unique<wake::Ringer>(
-        [this, place](Deadline deadline) { return settings_.bells.read(parts_, place, deadline); }, *settings_.ring,
-        clock_, random_);
+        [this, place](Deadline deadline) { return settings_.bells.read(parts_, place, deadline); },
+        *settings_.options.ring, clock_, random_);
   }
   return ringer.get();
 }

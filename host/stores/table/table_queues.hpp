@@ -25,6 +25,21 @@ struct Bells {
   std::string (*bell)(const QueueTable& place, Half half);
 };
 
+class TableQueues;
+
+/// With what queues in tables of any layout are opened.
+struct TableOptions {
+  std::string host{};    ///< this host's name; part of what tells its writes from others'
+  std::string region{};  ///< for messages only
+  /// Told, from any thread, in one line, what people should mend although it goes on; may be empty.
+  std::function<void(const std::string&)> warn{};
+  /// What is put into these queues is rung for at hosts that announce themselves; nothing: nobody is rung.
+  std::optional<wake::RingerOptions> ring{};
+  /// Whose a queue is that lies in no table of this layout, as handlers may send to it, too; null: it does. Called from
+  /// any thread; may be empty.
+  std::function<TableQueues*(const std::string& queue)> others{};
+};
+
 /// Queues in tables of one layout, as far as layouts do not differ.
 ///
 /// The references must outlive them. `client.stop()` ends what is under way. Two of them on one table should differ in
@@ -33,22 +48,16 @@ struct Bells {
 /// waits for what is being rung.
 class TableQueues : public Queues {
  public:
-  /// Whose a queue is that lies in no table of this layout; null: it does. Called from any thread; may be empty.
-  using Others = std::function<TableQueues*(const std::string& queue)>;
-
   Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) override;
   Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) override;
   Result<std::unique_ptr<wake::WakePlace>> open_wake_place(const std::string& queue) override;
 
  protected:
   struct Settings {
-    std::string host;
+    TableOptions options;
     std::function<QueueTable(const std::string& queue)> locate;
     const LayoutNames& names;
     Bells bells;
-    std::function<void(const std::string&)> warn;
-    std::optional<wake::RingerOptions> ring;
-    Others others;
   };
   TableQueues(Settings settings, dynamo::Client& client, const Clock& clock, Random& random);
 

@@ -112,7 +112,7 @@ class BehindAHead : public ::testing::Test {
                          }(),
                          transport_, credentials_, clock_, random_};
   std::unique_ptr<Queues> queues_ =
-      make_dynamomq_queues({.queues = {}, .host = "a", .region = "us-east-1"}, client_, clock_, random_);
+      make_dynamomq_queues({{.host = "a", .region = "us-east-1"}}, client_, clock_, random_);
 };
 
 TEST_F(BehindAHead, OfTwentyThousandAHostBeginsWithinASecond) {

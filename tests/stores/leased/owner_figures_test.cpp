@@ -37,7 +37,8 @@ class Asker {
 
  private:
   static queue::leased::LeasedOptions options(const OwnerWorld& world) {
-    queue::leased::LeasedOptions options{.queues = {}, .host = "asker", .own_threads = false};
+    queue::leased::LeasedOptions options{{.host = "asker"}};
+    options.own_threads = false;
     options.queues[kOwnersQueue] = {.table = kOwnersTable, .shards = world.plan.shards};
     return options;
   }

@@ -28,8 +28,9 @@ using State = Mover::Step::State;
 constexpr const char* kTarget = "orders2";
 
 std::unique_ptr<queue::leased::LeasedQueues> queues_of(OwnerHost& process, Random& random) {
-  return queue::leased::make_leased_queues({.queues = {}, .host = process.name, .region = "", .own_threads = false},
-                                           process.client(), process.clock, random);
+  queue::leased::LeasedOptions options{{.host = process.name}};
+  options.own_threads = false;
+  return queue::leased::make_leased_queues(options, process.client(), process.clock, random);
 }
 
 /// One process that carries messages from one queue to the other, on the thread of whoever steps it.

@@ -33,8 +33,8 @@ class ThreadedHost {
         credentials_(name),
         transport_(model, clock),
         client_({{.region = "us-east-1"}}, transport_, credentials_, clock, random_) {
-    queue::leased::LeasedOptions options{
-        .queues = {{kOwnersQueue, {.table = kOwnersTable, .shards = kShards}}}, .host = name, .region = "us-east-1"};
+    queue::leased::LeasedOptions options{{.host = name, .region = "us-east-1"}};
+    options.queues[kOwnersQueue] = {.table = kOwnersTable, .shards = kShards};
     options.lease = 300s;  // however slow the machine is
     queues_ = make_leased_queues(options, client_, clock_, random_);
   }

@@ -458,7 +458,8 @@ TEST_F(LeasedQueuesTest, StatsAreTheOwnersWordWhereAnybodyOwnsAnyOfIt) {
 }
 
 TEST_F(LeasedQueuesTest, AnOwnersOwnShardsAreToldAsTheyAreNowAndNotAsItsLastHeartbeatSays) {
-  LeasedOptions options{.queues = {}, .host = "a", .own_threads = false};
+  LeasedOptions options{{.host = "a"}};
+  options.own_threads = false;
   options.queues["orders"] = {.table = kTable, .shards = 4};
   const auto queues = make_leased_queues(options, client_, clock_, random_);
   const auto source = *queues->open_source({"orders"});

@@ -65,7 +65,7 @@ TEST_F(ShardNumbers, WhoChangesThemOverwritesNobody) {
 }
 
 TEST_F(ShardNumbers, StatsAreWholeOnceWhatWasGivenUpIsDrainedAndCostOneRead) {
-  LeasedOptions options{.queues = {}, .host = "a"};
+  LeasedOptions options{{.host = "a"}};
   options.queues["orders"] = {.table = kTable, .shards = kShards};
   const auto queues = make_leased_queues(options, client_, clock_, random_);
   ASSERT_TRUE(change(2));

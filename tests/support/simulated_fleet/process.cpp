@@ -11,10 +11,9 @@ namespace {
 std::unique_ptr<queue::Queues> queues_of(const Scene& scene, const std::string& name, dynamo::Client& client,
                                          const Clock& clock, Random& random) {
   if (scene.layout != Layout::leased) {
-    return queue::dynamomq::make_dynamomq_queues({.queues = {}, .host = name, .region = "eu-west-1"}, client, clock,
-                                                 random);
+    return queue::dynamomq::make_dynamomq_queues({{.host = name, .region = "eu-west-1"}}, client, clock, random);
   }
-  queue::leased::LeasedOptions leased{.queues = {}, .host = name, .region = "eu-west-1"};
+  queue::leased::LeasedOptions leased{{.host = name, .region = "eu-west-1"}};
   leased.lease = scene.lease;
   leased.own_threads = false;
   for (const std::string& queue : scene.queues) {
