@@ -172,9 +172,9 @@ std::string terraform_table(const queue::dynamodb::TableSpec& spec) {
   std::string text = "resource \"aws_dynamodb_table\" " + in_quotes(terraform_name(spec.table)) + " {\n";
   text += "  name                        = " + in_quotes(spec.table) + "\n";
   text += "  billing_mode                = \"PAY_PER_REQUEST\"\n";
-  text += "  hash_key                    = " + in_quotes(spec.layout.hash_key) + "\n";
-  if (!spec.layout.range_key.empty()) {
-    text += "  range_key                   = " + in_quotes(spec.layout.range_key) + "\n";
+  text += "  hash_key                    = " + in_quotes(spec.layout.names->hash) + "\n";
+  if (!spec.layout.names->range.empty()) {
+    text += "  range_key                   = " + in_quotes(spec.layout.names->range) + "\n";
   }
   text += std::string("  deletion_protection_enabled = ") + (spec.deletion_protection ? "true" : "false") + "\n";
   for (const auto name : queue::dynamodb::key_attributes(spec.layout)) {
@@ -188,7 +188,8 @@ std::string terraform_table(const queue::dynamodb::TableSpec& spec) {
     text += "    projection_type = \"ALL\"\n  }\n";
   }
   if (spec.ttl) {
-    text += "\n  ttl {\n    attribute_name = " + in_quotes(spec.layout.expires) + "\n    enabled        = true\n  }\n";
+    text += "\n  ttl {\n    attribute_name = " + in_quotes(spec.layout.names->expires) +
+            "\n    enabled        = true\n  }\n";
   }
   text += "}\n";
   return text;

@@ -27,11 +27,11 @@ class Examination {
     if (is_of_the_other_layout()) {
       return std::move(findings_);
     }
-    expect("the hash key", table_.hash_key, spec_.layout.hash_key, kKeysAreForEver);
-    expect("the range key", table_.range_key, spec_.layout.range_key, kKeysAreForEver);
-    expect_type(spec_.layout.hash_key, kKeysAreForEver);
-    if (!spec_.layout.range_key.empty()) {
-      expect_type(spec_.layout.range_key, kKeysAreForEver);
+    expect("the hash key", table_.hash_key, spec_.layout.names->hash, kKeysAreForEver);
+    expect("the range key", table_.range_key, spec_.layout.names->range, kKeysAreForEver);
+    expect_type(spec_.layout.names->hash, kKeysAreForEver);
+    if (!spec_.layout.names->range.empty()) {
+      expect_type(spec_.layout.names->range, kKeysAreForEver);
     }
     if (table_.status != "ACTIVE") {
       add(table::FindingLevel::waiting, "the table is " + table_.status, "wait until it is ACTIVE");
@@ -55,7 +55,7 @@ class Examination {
   // Everything else would be different too; one word says why.
   bool is_of_the_other_layout() {
     const TableLayout& other = spec_.layout == kLeasedLayout ? kDynamoMqLayout : kLeasedLayout;
-    if (table_.hash_key != other.hash_key || table_.range_key != other.range_key) {
+    if (table_.hash_key != other.names->hash || table_.range_key != other.names->range) {
       return false;
     }
     const std::string name(other.name);
@@ -141,8 +141,8 @@ constexpr Duration kLookInterval = std::chrono::seconds(1);
 dynamo::CreateTableRequest request_of(const TableSpec& spec, bool deletion_protection) {
   dynamo::CreateTableRequest request;
   request.name = spec.table;
-  request.hash_key = spec.layout.hash_key;
-  request.range_key = spec.layout.range_key;
+  request.hash_key = spec.layout.names->hash;
+  request.range_key = spec.layout.names->range;
   for (const std::string_view name : key_attributes(spec.layout)) {
     request.attribute_types.emplace(name, "S");
   }
@@ -228,7 +228,7 @@ table::TableFinding out_of_reach(const TableSpec& spec, const dynamo::Error& err
 }
 
 std::optional<table::TableFinding> finding_of(const dynamo::TimeToLive& ttl, const TableSpec& spec) {
-  const std::string ours(spec.layout.expires);
+  const std::string ours(spec.layout.names->expires);
   if (!ttl.on()) {
     return advice("DynamoDB's TTL is off, so that void marks and keys stay in the table and are paid for",
                   "switch it on by the attribute " + ours + ", as `sluice table create` does");
@@ -304,9 +304,9 @@ std::vector<table::TableFinding> examine_table(const dynamo::TableDescription& t
 }
 
 std::vector<std::string_view> key_attributes(const TableLayout& layout) {
-  std::vector<std::string_view> names{layout.hash_key};
-  if (!layout.range_key.empty()) {
-    names.push_back(layout.range_key);
+  std::vector<std::string_view> names{layout.names->hash};
+  if (!layout.names->range.empty()) {
+    names.push_back(layout.names->range);
   }
   if (layout.indexed) {
     names.insert(names.end(), {dynamomq::attribute::kQueueType, dynamomq::attribute::kSentAt});
@@ -362,7 +362,7 @@ std::optional<table::TableFinding> switch_ttl_on(dynamo::Client& client, const T
     return finding_of(*before, spec);
   }
   // A role may switch it on that may not look.
-  const auto made = client.enable_time_to_live(spec.table, std::string(spec.layout.expires), deadline);
+  const auto made = client.enable_time_to_live(spec.table, std::string(spec.layout.names->expires), deadline);
   if (made) {
     return std::nullopt;
   }

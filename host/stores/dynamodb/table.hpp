@@ -19,27 +19,21 @@ namespace sluice::queue::dynamodb {
 
 /// What a layout's table is like. A value; the views are of literals.
 struct TableLayout {
-  std::string_view name = "dynamomq";  ///< as host files have it
-  std::string_view hash_key = dynamomq::attribute::kId;
-  std::string_view range_key{};  ///< empty: none
-  bool indexed = true;           ///< it has DynamoMQ's index
-  std::string_view expires = dynamomq::attribute::kLoneExpires;
+  std::string_view name;  ///< as host files have it
+  const table::LayoutNames* names;
+  bool indexed;  ///< it has DynamoMQ's index
 
   friend bool operator==(const TableLayout&, const TableLayout&) = default;
 };
-inline constexpr TableLayout kDynamoMqLayout{};
+inline constexpr TableLayout kDynamoMqLayout{.name = "dynamomq", .names = &dynamomq::kNames, .indexed = true};
 /// Of queues whose shards hosts own (host/stores/leased).
-inline constexpr TableLayout kLeasedLayout{.name = "leased",
-                                           .hash_key = leased::attribute::kPartition,
-                                           .range_key = leased::attribute::kSort,
-                                           .indexed = false,
-                                           .expires = leased::attribute::kExpires};
+inline constexpr TableLayout kLeasedLayout{.name = "leased", .names = &leased::kNames, .indexed = false};
 
 /// The table that a queue needs, paid for by request.
 struct TableSpec {
   std::string table{dynamomq::kDefaultTableName};
   std::string index{dynamomq::kDefaultIndexName};  ///< of a layout that has one
-  TableLayout layout{};
+  TableLayout layout = kDynamoMqLayout;
   bool deletion_protection =
       true;         ///< as in DynamoMQ's own table definition; left out where the endpoint knows no such thing
   bool ttl = true;  ///< DynamoDB removes void marks and keys; said by whoever defines the table, see switch_ttl_on
