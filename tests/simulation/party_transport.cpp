@@ -28,7 +28,7 @@ bool puts_key(const json::value& action) {
     return false;
   }
   const auto& id = put->at("Item").at("id").at("S").as_string();
-  return queue::table::is_key_id(std::string_view(id.data(), id.size()));
+  return std::string_view(id.data(), id.size()).starts_with(queue::table::kKeyPrefix);
 }
 
 /// Takes the record of a key out of a transaction: the request that puts it by itself; empty where there is none.

@@ -37,7 +37,7 @@ Result<table::ExaminedItems> find_outside_items(dynamo::Client& client, const st
     const std::string name = dynamo::text_of(item, attribute::kId);
     if (std::string why = why_outside(item); why.empty()) {
       return;
-    } else if (table::is_notice_id(name) || table::is_key_id(name) || table::is_mark_id(name)) {
+    } else if (table::is_metadata_id(name)) {
       ++found.ours;
     } else {
       found.note_outside(clean_utf8(name, kShownBytes, "?"), std::move(why));

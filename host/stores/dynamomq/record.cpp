@@ -249,8 +249,7 @@ std::string unstorable_id() {
 }
 
 bool is_storable_id(std::string_view id) {
-  return !id.empty() && id.size() <= table::kMaxIdBytes && !table::is_notice_id(id) && !table::is_key_id(id) &&
-         !table::is_mark_id(id) && is_utf8(id);
+  return !id.empty() && id.size() <= table::kMaxIdBytes && !table::is_metadata_id(id) && is_utf8(id);
 }
 
 std::string nonce_of(const Item& item) { return text_of(item, attribute::kNonce); }

@@ -47,11 +47,8 @@ struct LayoutNames {
 // Notices among the items of a DynamoMQ table. They have no `queue_type`, so that no index holds them, and none of
 // DynamoMQ's attributes but `id`: a Go program that scans the whole table sees a message without anything in it.
 
-/// What the ids of notices begin with. No message of ours has such an id.
+/// What the ids of notices begin with.
 inline constexpr std::string_view kNoticePrefix = "sluice:fleet/";
-
-/// True for the id of an item that is no message.
-constexpr bool is_notice_id(std::string_view id) { return id.substr(0, kNoticePrefix.size()) == kNoticePrefix; }
 
 namespace attribute {
 inline constexpr std::string_view kNoticeText = "sluice_notice";         ///< S
@@ -65,15 +62,17 @@ inline constexpr std::string_view kNoticeKeys = "sluice_keys";           ///< SS
 // switched on; what is judged is what they say, and not whether they are there.
 
 /// What the ids of key items begin with: then the queue and "/" where a table has several, job, "/" and a hash of the
-/// key. No message of ours has such an id.
+/// key.
 inline constexpr std::string_view kKeyPrefix = "sluice:key/";
-constexpr bool is_key_id(std::string_view id) { return id.substr(0, kKeyPrefix.size()) == kKeyPrefix; }
 
 inline constexpr std::string_view kDedupPrefix = "sluice:dedup/";
 inline constexpr std::string_view kUniquePrefix = "sluice:unique/";
 
-/// True for the id of an item that is no message.
-constexpr bool is_mark_id(std::string_view id) { return id.starts_with(kDedupPrefix) || id.starts_with(kUniquePrefix); }
+/// True for the id of any of these. No message of ours has such an id.
+constexpr bool is_metadata_id(std::string_view id) {
+  return id.starts_with(kNoticePrefix) || id.starts_with(kKeyPrefix) || id.starts_with(kDedupPrefix) ||
+         id.starts_with(kUniquePrefix);
+}
 
 namespace attribute {
 inline constexpr std::string_view kMarkFirst = "sluice_first";  ///< S: the id of the message that was sent

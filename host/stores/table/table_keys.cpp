@@ -58,9 +58,6 @@ std::string is_free(Placeholders& spelt, WallTime now, const ItemScope& scope) {
          spelt.compared(kKeyUntil, " <= ", AttributeValue::number(milliseconds(now)));
 }
 
-// A hold is this long at least, so that what a clock may be off does not count.
-constexpr Duration kTolerance = kTimeTolerance;
-
 /// Whether the same try again would be refused for the same reason.
 bool final_refusal(const dynamo::Error& error) { return error.kind == dynamo::ErrorKind::conditional_check_failed; }
 
@@ -120,7 +117,7 @@ class TableKeys final : public IdempotencyKeys {
 
   std::vector<KeyAnswer> begin(std::span<const KeyClaim> claims, Deadline deadline) override {
     std::vector<KeyAnswer> answers(claims.size());
-    if (auto sure = parts_.clock.be_sure(place_, kTolerance, deadline); !sure) {
+    if (auto sure = parts_.clock.be_sure(place_, kTimeTolerance, deadline); !sure) {
       std::fill(answers.begin(), answers.end(), KeyAnswer{.state = KeyState::failed, .error = sure.error()});
       return answers;
     }

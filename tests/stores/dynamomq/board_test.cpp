@@ -112,7 +112,7 @@ TEST_F(BoardOnTable, NoticesHaveNothingThatAnIndexOrAGoProgramReads) {
   std::size_t notices = 0;
   for (const dynamo::Item& item : all->items) {
     const std::string id = *dynamo::find<std::string>(item, "id");
-    if (!queue::table::is_notice_id(id)) {
+    if (!id.starts_with(queue::table::kNoticePrefix)) {
       continue;
     }
     ++notices;

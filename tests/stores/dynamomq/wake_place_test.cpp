@@ -205,7 +205,7 @@ TEST_F(WakeOnTable, TheItemHasNothingThatAnIndexOrAGoProgramReads) {
     EXPECT_TRUE(name == "id" || name.rfind("sluice_", 0) == 0) << name;
   }
   EXPECT_NE(dynamo::find<std::string>(item, "sluice_bell:a"), nullptr);
-  EXPECT_TRUE(queue::table::is_notice_id("sluice:fleet/bells"));
+  EXPECT_TRUE(queue::table::is_metadata_id("sluice:fleet/bells"));
   const auto listed =
       desk().list("orders", {.half = standard().half, .limit = 10, .cursor = {}, .content = false}, soon());
   ASSERT_TRUE(listed);
