@@ -9,7 +9,6 @@
 #include "host/stores/dynamomq/dynamomq_roles.hpp"
 #include "host/stores/dynamomq/record.hpp"
 #include "host/stores/dynamomq/record_writes.hpp"
-#include "host/stores/table/keyed_inserter.hpp"
 #include "host/stores/table/store_parts.hpp"
 #include "host/stores/table/table_errors.hpp"
 
@@ -31,17 +30,16 @@ class DynamoMqSender final : public Sender {
     std::vector<SendResult> results(messages.size());
     const auto sure = parts_.clock.be_sure(place_, table::kTimeTolerance, deadline);
     std::vector<Insert> plain;
-    std::vector<table::KeyedInserter::Draft> keyed;
+    std::vector<Insert> keyed;
     for (std::size_t i = 0; i < messages.size(); ++i) {
       SendResult& result = results[i];
       result.id = messages[i].id;
       auto item = sure ? item_of(messages[i], result.id) : Result<dynamo::Item>(sure.error());
       if (!item) {
         result = {SendStatus::failed, std::move(result.id), item.error()};
-      } else if (has_send_keys(messages[i])) {
-        keyed.push_back({.item = std::move(*item), .result = &result, .message = &messages[i]});
       } else {
-        plain.push_back({.item = std::move(*item), .result = &result, .is_new = true});
+        (has_send_keys(messages[i]) ? keyed : plain)
+            .push_back({.item = std::move(*item), .result = &result, .message = &messages[i]});
       }
     }
     if (!keyed.empty()) {

@@ -44,25 +44,26 @@ Error invalid(std::string message) { return {ErrorCode::invalid, std::move(messa
 constexpr std::array kTimes{attribute::kCreatedAt, attribute::kUpdatedAt, attribute::kSentAt, attribute::kReceivedAt,
                             attribute::kInvisibleUntilAt};
 
+/// A time as an attribute; empty: none.
+std::string stored_time(const std::optional<WallTime>& time) { return time ? format_timestamp(*time) : std::string(); }
+
 // All that the fields say, but for the content.
 void put_state(Item& item, const StoredMessage& record) {
   item.emplace(attribute::kId, record.message.id);
-  item.emplace(attribute::kReceiveCount, AttributeValue::number(record.message.attempt));
-  item.emplace(attribute::kQueueType, std::string(to_string(record.half)));
   item.emplace(attribute::kVersion, AttributeValue::number(record.version));
-  item.emplace(attribute::kCreatedAt, format_timestamp(record.created_at));
   item.emplace(attribute::kUpdatedAt, format_timestamp(record.updated_at));
-  item.emplace(attribute::kSentAt, format_timestamp(record.message.sent_at));
-  item.emplace(attribute::kReceivedAt, stored_time(record.received_at));
-  item.emplace(attribute::kInvisibleUntilAt, stored_time(record.invisible_until));
-  if (!record.failure.empty()) {
-    item.emplace(attribute::kFailure, table::encode_failure(record.failure));
-  }
-  if (record.marks != 0) {
-    item.emplace(attribute::kMarks, AttributeValue::number(record.marks));
-  }
-  if (!record.message.checkpoint.empty()) {
-    item.emplace(attribute::kCheckpoint, dynamo::Binary{record.message.checkpoint});
+  auto state = attributes_of({.half = record.half,
+                              .sent_at = record.message.sent_at,
+                              .hidden_until = record.invisible_until,
+                              .received_at = record.received_at,
+                              .receives = record.message.attempt,
+                              .marks = record.marks,
+                              .failure = record.failure,
+                              .created_at = record.created_at,
+                              .checkpoint = record.message.checkpoint},
+                             {.marks = false, .failure = false, .checkpoint = false});
+  for (auto& [name, value] : state.set) {
+    item.emplace(name, std::move(value));
   }
 }
 
@@ -75,25 +76,26 @@ Result<Item> written_anew(const StoredMessage& record) {
 
 // Puts into `native` what the record says otherwise than `native` does. The content goes as a whole, because a body and
 // its type are read together.
-void overrule(Item& native, const Item& anew) {
-  const auto said = written_anew(decode_record(native));
+Result<void> overrule(Item& native, const Item& anew) {
+  SLUICE_TRY(said, written_anew(decode_record(native)));
   const auto differs = [&](std::string_view name) {
-    const auto* before = said ? attribute_of(*said, name) : nullptr;
+    const auto* before = attribute_of(*said, name);
     const auto* after = attribute_of(anew, name);
-    return !said || (before == nullptr ? after != nullptr : after == nullptr || !(*before == *after));
+    return before == nullptr ? after != nullptr : after == nullptr || !(*before == *after);
   };
   const bool other_body = differs(attribute::kData) || differs(attribute::kContentType);
-  for (const std::string_view name :
-       {attribute::kData, attribute::kContentType, attribute::kAttributes, attribute::kGroup, attribute::kReceiveCount,
-        attribute::kQueueType, attribute::kVersion, attribute::kCreatedAt, attribute::kUpdatedAt, attribute::kSentAt,
-        attribute::kReceivedAt, attribute::kInvisibleUntilAt, attribute::kFailure, attribute::kMarks,
-        attribute::kCheckpoint}) {
-    const bool of_body = name == attribute::kData || name == attribute::kContentType;
-    if (of_body ? other_body : differs(name)) {
+  Item all = *said;
+  all.insert(anew.begin(), anew.end());
+  for (const auto& [name, value] : all) {
+    if (differs(name)) {
       table::take_over(native, anew, name);
     }
   }
-  table::take_over(native, anew, attribute::kId);
+  if (other_body) {
+    table::take_over(native, anew, attribute::kData);
+    table::take_over(native, anew, attribute::kContentType);
+  }
+  return {};
 }
 
 }  // namespace
@@ -156,7 +158,44 @@ bool may_be_of(const Receipt& receipt, std::string_view sort_key) {
   return receipt.locator == 0 || receipt.locator == make_locator(sort_key);
 }
 
-std::string stored_time(const std::optional<WallTime>& time) { return time ? format_timestamp(*time) : std::string(); }
+table::RecordChange attributes_of(const core::StateChange& change, MayHave may_have) {
+  table::RecordChange made;
+  auto& set = made.set;
+  if (change.half) {
+    set.emplace_back(attribute::kQueueType, std::string(to_string(*change.half)));
+  }
+  if (change.receives) {
+    set.emplace_back(attribute::kReceiveCount, AttributeValue::number(*change.receives));
+  }
+  if (change.sent_at) {
+    set.emplace_back(attribute::kSentAt, format_timestamp(*change.sent_at));
+  }
+  if (change.received_at) {
+    set.emplace_back(attribute::kReceivedAt, stored_time(*change.received_at));
+  }
+  if (change.hidden_until) {
+    set.emplace_back(attribute::kInvisibleUntilAt, stored_time(*change.hidden_until));
+  }
+  if (change.created_at) {
+    set.emplace_back(attribute::kCreatedAt, format_timestamp(*change.created_at));
+  }
+  if (change.failure && !change.failure->empty()) {
+    set.emplace_back(attribute::kFailure, table::encode_failure(*change.failure));
+  } else if (change.failure && may_have.failure) {
+    made.removed.push_back(attribute::kFailure);
+  }
+  if (change.checkpoint && !change.checkpoint->empty()) {
+    set.emplace_back(attribute::kCheckpoint, dynamo::Binary{*change.checkpoint});
+  } else if (change.checkpoint && may_have.checkpoint) {
+    made.take_away(attribute::kCheckpoint, dynamo::Binary{});
+  }
+  if (change.marks.value_or(0) != 0) {
+    set.emplace_back(attribute::kMarks, AttributeValue::number(*change.marks));
+  } else if (change.marks && may_have.marks) {
+    made.take_away(attribute::kMarks, AttributeValue::number(0));
+  }
+  return made;
+}
 
 StoredMessage decode_standing(const Item& item) {
   StoredMessage record;
@@ -273,7 +312,7 @@ Result<Item> encode_stored(const StoredMessage& record) {
     return Error(ErrorCode::invalid,
                  "the native form of message '" + record.message.id + "' is no item: " + native.error().message);
   }
-  overrule(*native, *anew);
+  SLUICE_PASS_ON(overrule(*native, *anew));
   return std::move(*native);
 }
 

@@ -24,11 +24,12 @@ bool same(const dynamo::Item& a, const dynamo::Item& b, std::string_view name) {
   return left != a.end() && right != b.end() && left->second == right->second;
 }
 
-/// Whether the record is as this insert, or what came after it, has left it.
+/// Whether the record is as this insert, or what came after it, has left it: whoever has claimed a message that was
+/// sent has replaced the nonce, but neither the time of its creation nor its data.
 bool is_ours(const Insert& insert, const dynamo::Item& record) {
   return nonce_of(record) == nonce_of(insert.item) ||
-         (insert.is_new && version_of(record).number > 1 && same(insert.item, record, attribute::kCreatedAt) &&
-          same(insert.item, record, attribute::kData));
+         (insert.message != nullptr && version_of(record).number > 1 &&
+          same(insert.item, record, attribute::kCreatedAt) && same(insert.item, record, attribute::kData));
 }
 
 /// What became of an insert in doubt, by what lies under its id.
@@ -69,45 +70,6 @@ table::RecordWrite removal_of(std::string_view table, table::Expected expected) 
   write.returning = true;
   write.names = &kNames;
   return write;
-}
-
-table::RecordChange attributes_of(const core::StateChange& change, MayHave may_have) {
-  table::RecordChange made;
-  auto& set = made.set;
-  if (change.half) {
-    set.emplace_back(attribute::kQueueType, std::string(to_string(*change.half)));
-  }
-  if (change.receives) {
-    set.emplace_back(attribute::kReceiveCount, AttributeValue::number(*change.receives));
-  }
-  if (change.sent_at) {
-    set.emplace_back(attribute::kSentAt, format_timestamp(*change.sent_at));
-  }
-  if (change.received_at) {
-    set.emplace_back(attribute::kReceivedAt, stored_time(*change.received_at));
-  }
-  if (change.hidden_until) {
-    set.emplace_back(attribute::kInvisibleUntilAt, stored_time(*change.hidden_until));
-  }
-  if (change.created_at) {
-    set.emplace_back(attribute::kCreatedAt, format_timestamp(*change.created_at));
-  }
-  if (change.failure && !change.failure->empty()) {
-    set.emplace_back(attribute::kFailure, table::encode_failure(*change.failure));
-  } else if (change.failure && may_have.failure) {
-    made.removed.push_back(attribute::kFailure);
-  }
-  if (change.checkpoint && !change.checkpoint->empty()) {
-    set.emplace_back(attribute::kCheckpoint, dynamo::Binary{*change.checkpoint});
-  } else if (change.checkpoint && may_have.checkpoint) {
-    made.take_away(attribute::kCheckpoint, dynamo::Binary{});
-  }
-  if (change.marks.value_or(0) != 0) {
-    set.emplace_back(attribute::kMarks, AttributeValue::number(*change.marks));
-  } else if (change.marks && may_have.marks) {
-    made.take_away(attribute::kMarks, AttributeValue::number(0));
-  }
-  return made;
 }
 
 dynamo::QueryRequest query_of_half(const table::QueueTable& place, Half half) {
