@@ -25,8 +25,7 @@ class LeaseLocks final : public LockSession {
         beat_every_(beat_every),
         clock_(clock),
         self_{.name = fresh_name(random), .lease = settings.config.lease},
-        lease_clock_(clock),
-        lease_(self_.lease),
+        lease_(self_.lease, clock),
         members_(self_.lease) {}
   /// Leaves, so that the others' shares grow at once.
   ~LeaseLocks() override {
@@ -46,16 +45,16 @@ class LeaseLocks final : public LockSession {
     book_->open(space);
     self_.buckets = space.buckets;
     self_.counter = 1;
-    const SteadyTime began = lease_clock_.now();
+    const SteadyTime began = lease_.now();
     SLUICE_PASS_ON(book_->announce(self_, deadline));
-    (void)lease_.renewed(began, lease_clock_.now());  // the first one: there is nothing that could have been lost
+    (void)lease_.renewed(began);  // the first one: there is nothing that could have been lost
     return look(deadline);
   }
   Result<Members> beat(Deadline deadline) override {
-    const SteadyTime began = lease_clock_.now();
+    const SteadyTime began = lease_.now();
     ++self_.counter;
     SLUICE_PASS_ON(book_->announce(self_, deadline));
-    if (!lease_.renewed(began, lease_clock_.now())) {
+    if (!lease_.renewed(began)) {
       lease_.gone();
       return ended();
     }
@@ -106,11 +105,11 @@ class LeaseLocks final : public LockSession {
       return book_->mark(marks, nullptr, deadline);
     }
     SLUICE_PASS_ON(still_ours());
-    const SteadyTime began = lease_clock_.now();
+    const SteadyTime began = lease_.now();
     const bool beats = book_->marks_are_heartbeats();
     self_.counter += beats ? 1 : 0;
     auto marked = book_->mark(marks, &self_, deadline);
-    if (marked && beats && !lease_.renewed(began, lease_clock_.now())) {
+    if (marked && beats && !lease_.renewed(began)) {
       // What is written is written, for nobody had taken this member's name away; the next call ends the session.
       lease_.gone();
     }
@@ -143,7 +142,7 @@ class LeaseLocks final : public LockSession {
     }
     return members;
   }
-  Result<void> still_ours() { return lease_.holds(lease_clock_.now()) ? Result<void>() : Result<void>(ended()); }
+  Result<void> still_ours() { return lease_.holds() ? Result<void>() : Result<void>(ended()); }
   Error ended() const {
     return {ErrorCode::unavailable,
             "outbox '" + outbox_ + "': the lease ended before it could be renewed; what it held is free for others"};
@@ -154,7 +153,6 @@ class LeaseLocks final : public LockSession {
   const Duration beat_every_;
   const Clock& clock_;
   LeaseMember self_;
-  owned::LeaseClock lease_clock_;
   owned::OwnLease lease_;
   owned::Membership members_;
   BucketLeases held_;

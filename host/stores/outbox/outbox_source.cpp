@@ -390,8 +390,7 @@ class LockHolder {
         rows_(rows),
         lost_(std::move(lost)),
         share_(space_.buckets, static_cast<std::uint32_t>(random.below(space_.buckets))),
-        lease_clock_(clock),
-        lease_(lease) {}
+        lease_(lease, clock) {}
   ~LockHolder() { stop(); }
 
   /// Makes the thread. Called at most once.
@@ -424,7 +423,7 @@ class LockHolder {
   /// The buckets are ours now, as far as anybody here can know.
   bool usable() {
     const MutexLock lock(mutex_);
-    return lease_.holds(lease_clock_.now());
+    return lease_.holds();
   }
   /// Writes marks on the session; ErrorCode::unavailable where there is none. After an error the session may be over.
   Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, Deadline deadline) {
@@ -553,7 +552,7 @@ class LockHolder {
   // By a heartbeat alone, for others may see nothing else. Whether the lease before had ended is the session's to say.
   void alive(SteadyTime asked_at) {
     const MutexLock lock(mutex_);
-    static_cast<void>(lease_.renewed(asked_at, lease_clock_.now()));
+    static_cast<void>(lease_.renewed(asked_at));
   }
   // While nobody else has the turn, so that what is taken next comes after it.
   void over(const Error& error) {
@@ -574,11 +573,11 @@ class LockHolder {
   }
   SteadyTime lease_now() {
     const MutexLock lock(mutex_);
-    return lease_clock_.now();
+    return lease_.now();
   }
   Deadline beat_deadline() {
     const MutexLock lock(mutex_);
-    return Deadline::at(clock_.steady_now() + (lease_.ends() - lease_clock_.now()));
+    return Deadline::at(clock_.steady_now() + lease_.left().value_or(Duration::zero()));
   }
 
   // Fixed after construction.
@@ -602,9 +601,8 @@ class LockHolder {
   bool busy_ SLUICE_GUARDED_BY(mutex_) = false;       ///< somebody has the turn
   bool look_ SLUICE_GUARDED_BY(mutex_) = false;       ///< the session is over
   bool rows_come_ SLUICE_GUARDED_BY(mutex_) = false;  ///< since the last beat
-  /// The session's end comes closer while the machine sleeps.
-  owned::LeaseClock lease_clock_ SLUICE_GUARDED_BY(mutex_);
-  owned::OwnLease lease_ SLUICE_GUARDED_BY(mutex_);  ///< from when the last heartbeat began that was answered
+  /// From when the last heartbeat began that was answered.
+  owned::OwnLease lease_ SLUICE_GUARDED_BY(mutex_);
 
   std::jthread thread_;
 };

@@ -24,14 +24,14 @@ InFlightBound rounded(std::uint64_t count) {
 }  // namespace
 
 HostLease::HostLease(Duration lease, std::string where, Remarks& remarks, const Clock& clock)
-    : where_(std::move(where)), remarks_(remarks), clock_(clock), lease_clock_(clock), lease_(lease) {}
+    : where_(std::move(where)), remarks_(remarks), clock_(clock), lease_(lease, clock) {}
 
 bool HostLease::check() {
-  const SteadyTime now = lease_clock_.now();
-  if (lease_.ends() == SteadyTime::min() || lease_.holds(now)) {
+  const auto left = lease_.left();
+  if (!left || *left > Duration::zero()) {
     return !lost_;
   }
-  if (lease_.holds(now - (lease_clock_.ahead() - ahead_at_beat_))) {
+  if (*left + (lease_.ahead() - ahead_at_beat_) > Duration::zero()) {
     remarks_.say("the clock of this machine has jumped ahead, or the machine has slept: what this host held of " +
                  where_ + " counts as lost and is taken anew");
   } else {
@@ -48,12 +48,12 @@ bool HostLease::may_start() {
   if (!SLUICE_GUARD(leased_two_thirds)) {
     return true;
   }
-  return check() && lease_.may_start(lease_clock_.now());
+  return check() && lease_.may_start();
 }
 
 bool HostLease::holds() {
   const MutexLock lock(mutex_);
-  return check() && lease_.holds(lease_clock_.now());
+  return check() && lease_.holds();
 }
 
 InFlightBound HostLease::announced() const {
@@ -63,8 +63,8 @@ InFlightBound HostLease::announced() const {
 
 SteadyTime HostLease::holds_until() {
   const MutexLock lock(mutex_);
-  const SteadyTime now = lease_clock_.now();
-  return check() && lease_.holds(now) ? clock_.steady_now() + (lease_.ends() - now) : SteadyTime::min();
+  const auto left = check() ? lease_.left() : std::nullopt;
+  return left > Duration::zero() ? clock_.steady_now() + *left : SteadyTime::min();
 }
 
 bool HostLease::lost() {
@@ -88,15 +88,15 @@ void HostLease::gone() {
 
 SteadyTime HostLease::now() {
   const MutexLock lock(mutex_);
-  return lease_clock_.now();
+  return lease_.now();
 }
 
 HostLease::Beat HostLease::begin(bool early, const std::function<InFlightBound()>& reached) {
   Beat beat;
   {
     const MutexLock lock(mutex_);
-    beat.began = lease_clock_.now();
-    beat.ahead = lease_clock_.ahead();
+    beat.began = lease_.now();
+    beat.ahead = lease_.ahead();
     const SteadyTime now = clock_.steady_now();
     if (now >= needed_since_ + kBoundKept) {
       needed_before_ = std::exchange(needed_, 0);
@@ -118,7 +118,7 @@ HostLease::Beat HostLease::begin(bool early, const std::function<InFlightBound()
 
 bool HostLease::renewed(const Beat& beat) {
   const MutexLock lock(mutex_);
-  const bool held = lease_.renewed(beat.began, lease_clock_.now());
+  const bool held = lease_.renewed(beat.began);
   lost_ = lost_ || !held;
   ahead_at_beat_ = beat.ahead;
   announced_ = beat.bound;

@@ -78,7 +78,6 @@ class HostLease {
 
   mutable Mutex mutex_;
   // Guarded by mutex_.
-  LeaseClock lease_clock_ SLUICE_GUARDED_BY(mutex_);
   OwnLease lease_ SLUICE_GUARDED_BY(mutex_);
   Duration ahead_at_beat_ SLUICE_GUARDED_BY(mutex_){};  ///< what the lease's clock was ahead when the lease began
   bool lost_ SLUICE_GUARDED_BY(mutex_) = false;

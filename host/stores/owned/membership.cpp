@@ -119,7 +119,7 @@ void Membership::forget_the_dead(SteadyTime now) {
 }
 
 // The wall clock is read first: a thread that is held up between the two finds less, and the rest the next time.
-SteadyTime LeaseClock::now() {
+SteadyTime OwnLease::now() {
   const Duration wall = clock_.wall_now().time_since_epoch();
   const SteadyTime steady = clock_.steady_now();
   const Duration between = wall - steady.time_since_epoch();
@@ -130,8 +130,13 @@ SteadyTime LeaseClock::now() {
   return steady + ahead_;
 }
 
-bool OwnLease::renewed(SteadyTime began, SteadyTime now) {
-  const bool held = holds(now);
+std::optional<Duration> OwnLease::left() {
+  const SteadyTime time = now();
+  return began_ ? std::optional<Duration>(*began_ + lease_ - time) : std::nullopt;
+}
+
+bool OwnLease::renewed(SteadyTime began) {
+  const bool held = holds();
   if (!began_ || *began_ < began) {
     began_ = began;
   }

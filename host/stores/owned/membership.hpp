@@ -102,44 +102,38 @@ class Membership {
   InFlightBound most_in_flight_ = 0;
 };
 
-/// A monotonic clock that goes on while the machine sleeps, as leases do for everybody else: whenever the wall clock
-/// has gained on the machine's monotonic clock, that is added. Not thread-safe.
-class LeaseClock {
- public:
-  explicit LeaseClock(const Clock& clock) : clock_(clock) {}
-
-  SteadyTime now();
-  /// How far it is ahead of the machine's monotonic clock by now.
-  Duration ahead() const { return ahead_; }
-
- private:
-  const Clock& clock_;
-  std::optional<Duration> between_;  ///< from the monotonic clock to the wall clock, as was last seen
-  Duration ahead_{};
-};
-
 /// How long a host may rely on its own lease: counted from before the heartbeat that granted it was written, so that it
-/// ends here before it ends for anybody else. Not thread-safe.
+/// ends here before it ends for anybody else. It has a clock of its own, monotonic, that goes on while the machine
+/// sleeps, as leases do for everybody else: whenever the wall clock has gained on the machine's monotonic clock, that
+/// is added. Not thread-safe.
 class OwnLease {
  public:
-  explicit OwnLease(Duration lease) : lease_(lease) {}
+  /// The clock is this machine's, and outlives the lease.
+  OwnLease(Duration lease, const Clock& clock) : lease_(lease), clock_(clock) {}
 
-  Duration length() const { return lease_; }
-  /// A heartbeat that was begun at `began` has been written, as is known `now`. False: the lease before had ended
+  /// The time on its own clock.
+  SteadyTime now();
+  /// How far that is ahead of the machine's monotonic clock by now.
+  Duration ahead() const { return ahead_; }
+
+  /// A heartbeat that was begun at `began`, by its own clock, has been written. False: the lease before had ended
   /// meanwhile, so that others may have taken this host for dead; what it held is not its own any more.
-  [[nodiscard]] bool renewed(SteadyTime began, SteadyTime now);
+  [[nodiscard]] bool renewed(SteadyTime began);
   /// It has been taken away: somebody has declared this host dead.
   void gone() { began_.reset(); }
 
+  /// How long it lasts without another heartbeat: not above zero once it has ended; nothing: there is none.
+  std::optional<Duration> left();
   /// What this host holds is its own.
-  bool holds(SteadyTime now) const { return began_ && now < *began_ + lease_; }
+  bool holds() { return left() > Duration::zero(); }
   /// Something may still be started under it: not in the last third of a lease that nothing has renewed.
-  bool may_start(SteadyTime now) const { return began_ && now < *began_ + lease_ / 3 * 2; }
-  /// When it ends; the distant past where there is none.
-  SteadyTime ends() const { return began_ ? *began_ + lease_ : SteadyTime::min(); }
+  bool may_start() { return left() > lease_ - lease_ / 3 * 2; }
 
  private:
   const Duration lease_;
+  const Clock& clock_;
+  std::optional<Duration> between_;  ///< from the monotonic clock to the wall clock, as was last seen
+  Duration ahead_{};
   std::optional<SteadyTime> began_;
 };
 

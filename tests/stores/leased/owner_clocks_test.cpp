@@ -8,15 +8,15 @@
 namespace sluice::test {
 namespace {
 
-using queue::owned::LeaseClock;
+using queue::owned::OwnLease;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(LeaseClockTest, GoesOnWhileTheMachineSleeps) {
+TEST(OwnLeaseClock, GoesOnWhileTheMachineSleeps) {
   FakeClock world;
   MachineClock machine(world);
-  LeaseClock clock(machine);
+  OwnLease clock(10s, machine);
   const SteadyTime before = clock.now();
   world.advance(3s);
   machine.sleeps(2s);
@@ -24,10 +24,10 @@ TEST(LeaseClockTest, GoesOnWhileTheMachineSleeps) {
   EXPECT_EQ(clock.ahead(), 2s);
 }
 
-TEST(LeaseClockTest, AWallClockThatIsSetBackTakesNothingAway) {
+TEST(OwnLeaseClock, AWallClockThatIsSetBackTakesNothingAway) {
   FakeClock world;
   MachineClock machine(world);
-  LeaseClock clock(machine);
+  OwnLease clock(10s, machine);
   const SteadyTime before = clock.now();
   for (int i = 0; i < 10; ++i) {
     machine.wrong_by(1ms);
@@ -37,9 +37,9 @@ TEST(LeaseClockTest, AWallClockThatIsSetBackTakesNothingAway) {
   }
 }
 
-TEST(LeaseClockTest, AWallClockThatGoesFarAstrayDoesNotTakeItOutOfItsRange) {
+TEST(OwnLeaseClock, AWallClockThatGoesFarAstrayDoesNotTakeItOutOfItsRange) {
   FakeClock machine;
-  LeaseClock clock(machine);
+  OwnLease clock(10s, machine);
   SteadyTime last = clock.now();
   for (int i = 0; i < 100; ++i) {
     machine.set_wall(WallTime(i % 2 == 0 ? 200 * 365 * 24h : 0h));

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "tests/support/fake_clock.hpp"
+
 namespace sluice::queue::owned {
 namespace {
 
@@ -43,18 +45,30 @@ TEST(MembershipTest, ADeadOneThatIsStillListedStaysDead) {
 }
 
 TEST(OwnLeaseTest, EndsALeaseAfterItsHeartbeatWasBegun) {
-  OwnLease lease(10s);
-  EXPECT_FALSE(lease.holds(at(0s)));
-  EXPECT_FALSE(lease.renewed(at(0s), at(3s))) << "there was none before";
-  EXPECT_TRUE(lease.holds(at(9s)));
-  EXPECT_FALSE(lease.holds(at(10s)));
+  test::FakeClock clock;
+  OwnLease lease(10s, clock);
+  EXPECT_FALSE(lease.holds());
+  const SteadyTime began = lease.now();
+  clock.advance(3s);
+  EXPECT_FALSE(lease.renewed(began)) << "there was none before";
+  clock.advance(6s);
+  EXPECT_TRUE(lease.holds());
+  clock.advance(1s);
+  EXPECT_FALSE(lease.holds());
 }
 
 TEST(OwnLeaseTest, AHeartbeatThatWasWrittenAfterTheEndDoesNotBringBackWhatWasHeld) {
-  OwnLease lease(10s);
-  (void)lease.renewed(at(0s), at(0s));
-  EXPECT_TRUE(lease.renewed(at(6s), at(7s)));
-  EXPECT_FALSE(lease.renewed(at(15s), at(17s))) << "begun in time, written too late: others may have seen it dead";
+  test::FakeClock clock;
+  OwnLease lease(10s, clock);
+  (void)lease.renewed(lease.now());
+  clock.advance(6s);
+  const SteadyTime second = lease.now();
+  clock.advance(1s);
+  EXPECT_TRUE(lease.renewed(second));
+  clock.advance(8s);
+  const SteadyTime third = lease.now();
+  clock.advance(2s);
+  EXPECT_FALSE(lease.renewed(third)) << "begun in time, written too late: others may have seen it dead";
 }
 
 }  // namespace

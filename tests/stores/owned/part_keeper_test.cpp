@@ -1,5 +1,3 @@
-#include "host/stores/owned/ownership.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,8 @@
 #include <optional>
 
 #include "base/random.hpp"
+#include "host/stores/owned/ownership.hpp"
+#include "tests/support/fake_clock.hpp"
 
 namespace sluice::queue::owned {
 namespace {
@@ -54,12 +54,14 @@ struct Host {
   void beat(SteadyTime began) { beat(began, began); }
   void beat(SteadyTime began, SteadyTime now) {
     table.beats[name] = {name, ++counter, kLease, leaving, {kHalf}};
-    if (!lease.renewed(began, now)) {
+    clock.set_steady(now);
+    if (!lease.renewed(began)) {
       lose_parts();
     }
   }
   void look(SteadyTime now) {
-    if (!lease.holds(now)) {
+    clock.set_steady(now);
+    if (!lease.holds()) {
       return lose();
     }
     members.saw(table.read_beats(), now);
@@ -94,8 +96,9 @@ struct Host {
     std::set_difference(had.begin(), had.end(), has.begin(), has.end(), std::back_inserter(lost));
   }
   /// It may start a handler of that shard.
-  bool works_on(std::uint32_t shard, SteadyTime now) const {
-    return lease.may_start(now) && keeper.keeping(shard) == PartKeeper::Keeping::owned;
+  bool works_on(std::uint32_t shard, SteadyTime now) {
+    clock.set_steady(now);
+    return lease.may_start() && keeper.keeping(shard) == PartKeeper::Keeping::owned;
   }
 
   Table& table;
@@ -103,9 +106,10 @@ struct Host {
   std::int64_t counter = 0;
   bool leaving = false;
   std::vector<std::uint32_t> lost;  ///< what it has lost so far
-  bool busy = false;  ///< something is out of each of its shards
+  bool busy = false;                ///< something is out of each of its shards
   Membership members{kLease};
-  OwnLease lease{kLease};
+  test::FakeClock clock;
+  OwnLease lease{kLease, clock};
   PartKeeper keeper{name, kHalf};
 };
 
@@ -445,7 +449,7 @@ class Crowd {
     for (std::uint32_t shard = 0; shard < table_.items.size(); ++shard) {
       int workers = 0;
       for (const auto& member : hosts_) {
-        const Host& host = *member->host;
+        Host& host = *member->host;
         const bool owned = host.keeper.keeping(shard) == PartKeeper::Keeping::owned;
         workers += two_thirds_ ? (host.works_on(shard, now_) ? 1 : 0) : (owned ? 1 : 0);
       }
