@@ -346,8 +346,6 @@ class Client::Core {
     if (options_.observer) {
       record.operation = call.operation;
       record.table = call.table;
-      record.latency = clock_.steady_now() - call.sent_at;
-      record.attempt = call.retry.attempts;
       if (error) {
         record.error = error->kind;
       }

@@ -39,8 +39,6 @@ struct CallRecord {
   std::string operation;  ///< "Query", "BatchExecuteStatement", ...
   std::string table;      ///< empty where the request names none or several
   Capacity capacity;
-  Duration latency{};
-  int attempt = 1;
   std::optional<ErrorKind> error;
 };
 

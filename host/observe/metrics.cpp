@@ -15,8 +15,8 @@
 #include <fstream>
 #include <span>
 #include <sstream>
-#include <tuple>
 
+#include "dynamo/client.hpp"
 #include "host/observe/build_info.hpp"
 
 namespace sluice::observe {
@@ -323,14 +323,14 @@ class Metrics::Requests {
  public:
   Requests(prometheus::Registry& registry, Labels labels) : registry_(registry), labels_(std::move(labels)) {}
 
-  void add(const DynamoDbAttempt& attempt) {
+  void add(const dynamo::CallRecord& call) {
     requests_.Increment();
-    throttles_.Increment(attempt.throttled ? 1 : 0);
-    read_units_.Increment(attempt.read_units);
-    write_units_.Increment(attempt.write_units);
-    if (!attempt.error.empty()) {
+    throttles_.Increment(call.error == dynamo::ErrorKind::throttled ? 1 : 0);
+    read_units_.Increment(call.capacity.read);
+    write_units_.Increment(call.capacity.write);
+    if (call.error) {
       Labels labels = labels_;
-      labels.emplace("error", attempt.error);
+      labels.emplace("error", dynamo::to_string(*call.error));
       counter(registry_, "sluice_dynamodb_errors_total", "DynamoDB requests that failed, by kind of error", labels)
           .Increment();
     }
@@ -350,19 +350,19 @@ class Metrics::Requests {
       counter(registry_, "sluice_dynamodb_write_units_total", "Write capacity units that answers reported", labels_);
 };
 
-Metrics::Requests& Metrics::requests_of(const DynamoDbAttempt& attempt) {
-  const std::tuple<std::string, std::string, std::string> names(attempt.operation, attempt.queue, attempt.table);
-  const MutexLock lock(mutex_);
-  auto& requests = requests_[names];
-  if (!requests) {
-    const auto& [operation, queue, table] = names;
-    requests =
-        std::make_unique<Requests>(*registry_, Labels{{"operation", operation}, {"queue", queue}, {"table", table}});
+void Metrics::dynamodb_request(const std::string& queue, const dynamo::CallRecord& call) {
+  Requests* requests = nullptr;
+  {
+    const MutexLock lock(mutex_);
+    auto& known = requests_[{call.operation, queue, call.table}];
+    if (!known) {
+      known = std::make_unique<Requests>(
+          *registry_, Labels{{"operation", call.operation}, {"queue", queue}, {"table", call.table}});
+    }
+    requests = known.get();
   }
-  return *requests;
+  requests->add(call);
 }
-
-void Metrics::dynamodb_request(const DynamoDbAttempt& attempt) { requests_of(attempt).add(attempt); }
 
 Metrics::~Metrics() = default;
 

@@ -25,6 +25,10 @@ class Histogram;
 class Registry;
 }  // namespace prometheus
 
+namespace sluice::dynamo {
+struct CallRecord;
+}
+
 namespace sluice::observe {
 
 /// What a job has to count at one time. A value.
@@ -81,17 +85,6 @@ class OutboxMetrics {
   std::set<std::string> reasons_;
 };
 
-/// One HTTP attempt of the DynamoDB client.
-struct DynamoDbAttempt {
-  std::string_view operation;
-  std::string_view table;
-  std::string_view queue;
-  double read_units = 0;
-  double write_units = 0;
-  std::string_view error;  ///< kind of error; empty for success
-  bool throttled = false;
-};
-
 /// A number under its labels. A value.
 struct Figure {
   std::vector<std::pair<std::string, std::string>> labels;
@@ -119,7 +112,8 @@ class Metrics : boost::noncopyable {
   /// Those of an outbox; the same object for the same name.
   OutboxMetrics& outbox(const std::string& name);
 
-  void dynamodb_request(const DynamoDbAttempt& attempt);
+  /// One HTTP attempt of the DynamoDB client, for this queue.
+  void dynamodb_request(const std::string& queue, const dynamo::CallRecord& call);
   /// Datagrams that came to wake this host: "rung", or why one was worth nothing.
   void wake_datagrams(std::string_view result, std::uint64_t count);
 
@@ -133,7 +127,6 @@ class Metrics : boost::noncopyable {
  private:
   class PrometheusJob;
   class Requests;
-  Requests& requests_of(const DynamoDbAttempt& attempt);
 
   // Synchronises itself.
   const std::unique_ptr<prometheus::Registry> registry_;

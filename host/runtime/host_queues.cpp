@@ -158,19 +158,14 @@ Result<std::unique_ptr<DynamoDbConnection>> DynamoDbConnection::open(const Optio
 }
 
 void DynamoDbConnection::count(const dynamo::CallRecord& call) {
-  const auto queue = queues_.find(call.table);
+  const auto found = queues_.find(call.table);
+  const std::string& queue = found == queues_.end() ? call.table : found->second;
   const cost::Spent spent{1, call.capacity.read, call.capacity.write};
   if (book_ != nullptr) {
-    book_->spent(queue == queues_.end() ? call.table : queue->second, spent);
+    book_->spent(queue, spent);
   }
   if (metrics_ != nullptr) {
-    metrics_->dynamodb_request({.operation = call.operation,
-                                .table = call.table,
-                                .queue = queue == queues_.end() ? call.table : queue->second,
-                                .read_units = call.capacity.read,
-                                .write_units = call.capacity.write,
-                                .error = call.error ? dynamo::to_string(*call.error) : std::string_view(),
-                                .throttled = call.error == dynamo::ErrorKind::throttled});
+    metrics_->dynamodb_request(queue, call);
   }
   const MutexLock lock(mutex_);
   cost_ += spent;

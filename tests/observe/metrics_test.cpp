@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "dynamo/client.hpp"
+
 namespace sluice::observe {
 namespace {
 
@@ -90,15 +92,10 @@ TEST(Metrics, GiveOneObjectForOneJob) {
 
 TEST(Metrics, CountDynamoRequestsPerOperationAndQueue) {
   Metrics metrics;
-  metrics.dynamodb_request({.operation = "Query", .table = "orders", .queue = "q", .read_units = 0.5});
-  metrics.dynamodb_request({.operation = "Query", .table = "orders", .queue = "q", .read_units = 1.5});
-  metrics.dynamodb_request({.operation = "Query", .table = "other", .queue = "other", .read_units = 8});
-  metrics.dynamodb_request({.operation = "BatchExecuteStatement",
-                            .table = "orders",
-                            .queue = "q",
-                            .write_units = 50,
-                            .error = "throttled",
-                            .throttled = true});
+  metrics.dynamodb_request("q", {"Query", "orders", {.read = 0.5}, {}});
+  metrics.dynamodb_request("q", {"Query", "orders", {.read = 1.5}, {}});
+  metrics.dynamodb_request("other", {"Query", "other", {.read = 8}, {}});
+  metrics.dynamodb_request("q", {"BatchExecuteStatement", "orders", {.write = 50}, dynamo::ErrorKind::throttled});
   const std::string text = metrics.text();
   EXPECT_EQ(sample(text, R"(sluice_dynamodb_requests_total{operation="Query",queue="q",table="orders"})"), 2);
   EXPECT_EQ(sample(text, R"(sluice_dynamodb_read_units_total{operation="Query",queue="q",table="orders"})"), 2);
@@ -168,11 +165,8 @@ TEST(Metrics, MayBeCalledFromManyThreads) {
         JobMetrics& job = metrics.job("j", "q");
         for (int round = 0; round < kRounds; ++round) {
           job.add({.claimed = 1, .outcomes = {1}, .handler_times = {{milliseconds(1), 2}}});
-          metrics.dynamodb_request({.operation = "Query",
-                                    .table = "t",
-                                    .queue = "t",
-                                    .read_units = 0.5,
-                                    .error = round % 2 == 0 ? "server" : ""});
+          const auto error = round % 2 == 0 ? std::optional(dynamo::ErrorKind::server) : std::nullopt;
+          metrics.dynamodb_request("t", {"Query", "t", {.read = 0.5}, error});
           if (round % 100 == 0) {
             EXPECT_FALSE(metrics.text().empty());
           }
