@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <chrono>
 #include <cstdint>
 
@@ -17,11 +18,8 @@ using SteadyTime = std::chrono::time_point<std::chrono::steady_clock, std::chron
 /// Tells the time. One of the four seams: tests and the simulation bring their own.
 ///
 /// Thread-safe. Implementations are resources: one owner, references elsewhere.
-class Clock {
+class Clock : boost::noncopyable {
  public:
-  Clock() = default;
-  Clock(const Clock&) = delete;
-  Clock& operator=(const Clock&) = delete;
   virtual ~Clock() = default;
 
   /// The wall clock; may jump in either direction between two calls.

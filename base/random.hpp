@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstdint>
 #include <random>
 
@@ -10,11 +11,8 @@ namespace sluice {
 /// A source of random bits. One of the four seams: the simulation runs a whole host from one seed.
 ///
 /// Thread-safe. Not for keys or secrets.
-class Random {
+class Random : boost::noncopyable {
  public:
-  Random() = default;
-  Random(const Random&) = delete;
-  Random& operator=(const Random&) = delete;
   virtual ~Random() = default;
 
   /// 64 uniform bits.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <memory>
 #include <string>
 
@@ -9,7 +10,7 @@ namespace sluice {
 
 /// A new folder of this user's alone, in TMPDIR or /tmp; it goes with the object, and so does what is in it. A
 /// resource.
-class TemporaryFolder {
+class TemporaryFolder : boost::noncopyable {
  public:
   /// "NAME-" and a few letters. Fails with its path and the system's reason.
   static Result<std::unique_ptr<TemporaryFolder>> make(const std::string& name);
@@ -20,8 +21,6 @@ class TemporaryFolder {
       remove();
     }
   }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::string& path() const { return path_; }
   /// At once, for a process that ends without destructors.

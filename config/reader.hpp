@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <deque>
 #include <initializer_list>
 #include <map>
@@ -137,11 +138,9 @@ class Section {
 };
 
 /// Reads one file's tree strictly and collects what is wrong with it. `document` outlives it.
-class Reader {
+class Reader : boost::noncopyable {
  public:
   Reader(const Document& document, std::string file);
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
 
   Section root();
   void error(const Place& place, std::string message);

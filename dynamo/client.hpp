@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -163,14 +164,12 @@ struct TimeToLive {
 /// follow AWS's standard mode, with one exception that protects writes: a write whose outcome is unknown is not
 /// repeated but returned with `Error::outcome_unknown`, so that the caller, who knows what a second try would do,
 /// decides.
-class Client {
+class Client : boost::noncopyable {
  public:
   /// The references must outlive the client.
   Client(ClientOptions options, HttpTransport& transport, CredentialsProvider& credentials, const Clock& clock,
          Random& random);
   ~Client();
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
 
   Result<ItemOutput> get_item(const GetItemRequest& request, Deadline deadline);
   /// PutItem, UpdateItem or DeleteItem.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,7 +17,7 @@ namespace sluice::dynamo {
 /// A client with all it stands on: transport, credentials, the settings from AWS's usual places.
 ///
 /// Thread-safe as the client is. Destruction ends what is under way.
-class Connection {
+class Connection : boost::noncopyable {
  public:
   struct Options {
     std::string region;                               ///< empty: from AWS's usual places
@@ -30,8 +31,6 @@ class Connection {
   static Result<std::unique_ptr<Connection>> open(Options options, const std::string& no_region_text,
                                                   const Clock& clock, Random& random);
   ~Connection();
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
 
   Client& client() { return *client_; }
   /// As it was named; empty where an endpoint makes up for it.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <optional>
 #include <string>
 
@@ -20,11 +21,8 @@ struct Credentials {
 };
 
 /// Gives credentials, from wherever. Thread-safe; blocks; a resource.
-class CredentialsProvider {
+class CredentialsProvider : boost::noncopyable {
  public:
-  CredentialsProvider() = default;
-  CredentialsProvider(const CredentialsProvider&) = delete;
-  CredentialsProvider& operator=(const CredentialsProvider&) = delete;
   virtual ~CredentialsProvider() = default;
 
   /// Credentials that are valid now. ErrorKind::no_credentials with what was tried, and the mend, when there are none.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/core/noncopyable.hpp>
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -44,7 +45,7 @@ std::string reason(int number) { return std::generic_category().message(number);
 
 /// How a program is started: in a process group of its own, with a clean signal mask, whatever the host's threads
 /// block.
-class SpawnAttributes {
+class SpawnAttributes : boost::noncopyable {
  public:
   explicit SpawnAttributes(int output) {
     ::posix_spawn_file_actions_init(&actions_);
@@ -67,8 +68,6 @@ class SpawnAttributes {
     ::posix_spawnattr_destroy(&attributes_);
     ::posix_spawn_file_actions_destroy(&actions_);
   }
-  SpawnAttributes(const SpawnAttributes&) = delete;
-  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
 
   const posix_spawn_file_actions_t* actions() const { return &actions_; }
   const posix_spawnattr_t* attributes() const { return &attributes_; }

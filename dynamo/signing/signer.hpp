@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -67,12 +68,10 @@ class SigningKey {
 ///
 /// Thread-safe. The time is always an argument. Keeps the derived key of the last secret and day; it and all other
 /// intermediate keys are wiped from memory when they are no longer needed.
-class Signer {
+class Signer : boost::noncopyable {
  public:
   explicit Signer(SigningOptions options);
   ~Signer();
-  Signer(const Signer&) = delete;
-  Signer& operator=(const Signer&) = delete;
 
   /// Adds to the request's headers, in the order of AWS's own: X-Amz-Security-Token (where there is one), X-Amz-Date,
   /// Authorization. Errors as canonical_request, with some of them added. To sign an attempt anew, start from the

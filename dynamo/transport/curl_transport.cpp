@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/core/noncopyable.hpp>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -64,7 +65,7 @@ struct PendingRequest {
 };
 
 /// One easy handle with the request it carries. Reused for one request after another. Touched only by the I/O thread.
-class CurlExchange {
+class CurlExchange : boost::noncopyable {
  public:
   /// `options` must outlive the exchange; `no_proxy` is a comma-separated list of hosts.
   CurlExchange(const CurlTransportOptions& options, const std::string& no_proxy)
@@ -78,8 +79,6 @@ class CurlExchange {
     release();
     curl_easy_cleanup(handle_);
   }
-  CurlExchange(const CurlExchange&) = delete;
-  CurlExchange& operator=(const CurlExchange&) = delete;
 
   CURL* handle() const { return handle_; }
   static CurlExchange& of(CURL* handle) {

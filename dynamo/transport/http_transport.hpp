@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <functional>
 #include <string>
 #include <utility>
@@ -45,13 +46,10 @@ struct HttpResponse {
 using HttpResult = Result<HttpResponse>;
 
 /// Carries HTTP requests. One of the four seams.
-class HttpTransport {
+class HttpTransport : boost::noncopyable {
  public:
   using Callback = std::function<void(HttpResult)>;
 
-  HttpTransport() = default;
-  HttpTransport(const HttpTransport&) = delete;
-  HttpTransport& operator=(const HttpTransport&) = delete;
   virtual ~HttpTransport() = default;
 
   /// Starts a request; `done` is called exactly once, on a thread of the transport's or at once on the caller's, and

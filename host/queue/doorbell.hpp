@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,7 +20,7 @@ namespace sluice::queue {
 
 /// Wakes the sources of this process when something has been put into their half: a store rings it after what it wrote.
 /// Thread-safe. A resource; it outlives its subscriptions.
-class Doorbell {
+class Doorbell : boost::noncopyable {
  public:
   using Listener = std::function<void()>;
 
@@ -41,8 +42,6 @@ class Doorbell {
 
   /// `beyond` is told each ring first, to carry it out of this process. May be empty.
   explicit Doorbell(std::function<void(const QueueAddress&)> beyond = {}) : beyond_(std::move(beyond)) {}
-  Doorbell(const Doorbell&) = delete;
-  Doorbell& operator=(const Doorbell&) = delete;
 
   /// The listener is called from whichever thread rings, and must return at once.
   [[nodiscard]] Subscription subscribe(const QueueAddress& address, Listener listener);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -58,11 +59,8 @@ struct KeyPage {
 };
 
 /// The keys of the jobs that work on one queue. Thread-safe; each method blocks and has returned by its deadline.
-class IdempotencyKeys {
+class IdempotencyKeys : boost::noncopyable {
  public:
-  IdempotencyKeys() = default;
-  IdempotencyKeys(const IdempotencyKeys&) = delete;
-  IdempotencyKeys& operator=(const IdempotencyKeys&) = delete;
   virtual ~IdempotencyKeys() = default;
 
   /// Marks keys as in progress where nobody else has them; one answer each, in their order. The record of one that is

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -56,20 +57,14 @@ struct BoardTraits {
 /// Nothing that counts messages or reads them, ours or DynamoMQ's, takes a notice for one.
 ///
 /// Thread-safe. Each call blocks and has returned by its deadline. Losing what is on it loses no message.
-class NoticeBoard {
+class NoticeBoard : boost::noncopyable {
  public:
   /// While it lives, who watches is told. Its destruction waits for a call under way.
-  class Watch {
+  class Watch : boost::noncopyable {
    public:
-    Watch() = default;
-    Watch(const Watch&) = delete;
-    Watch& operator=(const Watch&) = delete;
     virtual ~Watch() = default;
   };
 
-  NoticeBoard() = default;
-  NoticeBoard(const NoticeBoard&) = delete;
-  NoticeBoard& operator=(const NoticeBoard&) = delete;
   virtual ~NoticeBoard() = default;
 
   virtual const BoardTraits& traits() const = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -87,11 +88,8 @@ struct PutResult {
 
 /// Looks at one queue and changes what lies in it, for commands and consoles; none of it is on a message's path.
 /// Thread-safe. Each method blocks and has returned by its deadline; results come in the order of the request.
-class Operator {
+class Operator : boost::noncopyable {
  public:
-  Operator() = default;
-  Operator(const Operator&) = delete;
-  Operator& operator=(const Operator&) = delete;
   virtual ~Operator() = default;
 
   /// One message wherever it lies in the queue, DLQ included; ErrorCode::not_found when absent.
@@ -129,11 +127,8 @@ std::vector<ChangeResult> remove_from_half(Operator& queue, Half half, std::vect
 /// A queue whose hosts own its parts and hand out what they have read without asking the store again, as somebody has
 /// it who carries its messages elsewhere: the hosts hand part after part over to him, once they have settled what is
 /// out of it, and get them back at the end. A resource; it is for one thread.
-class MoveOwnership {
+class MoveOwnership : boost::noncopyable {
  public:
-  MoveOwnership() = default;
-  MoveOwnership(const MoveOwnership&) = delete;
-  MoveOwnership& operator=(const MoveOwnership&) = delete;
   virtual ~MoveOwnership() = default;
 
   /// How a half stands. A value.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,11 +38,8 @@ struct EndedOwner {
 };
 
 /// Stores in which a process owns parts of queues by a lease, seen by who keeps the crash ledgers. Thread-safe.
-class Owners {
+class Owners : boost::noncopyable {
  public:
-  Owners() = default;
-  Owners(const Owners&) = delete;
-  Owners& operator=(const Owners&) = delete;
   virtual ~Owners() = default;
 
   /// What tells this process from all others, those before it on this machine included.
@@ -56,11 +54,8 @@ class Owners {
 /// Thread-safe. Opening does not look whether the queue is there; that is what the first call tells. It fails where the
 /// name itself is refused, or its store cannot be opened. What was opened must not outlive the Queues it came from;
 /// what was opened twice shares what the store knows of the queue.
-class Queues {
+class Queues : boost::noncopyable {
  public:
-  Queues() = default;
-  Queues(const Queues&) = delete;
-  Queues& operator=(const Queues&) = delete;
   virtual ~Queues() = default;
 
   virtual Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -34,11 +35,8 @@ std::vector<std::vector<std::size_t>> rounds_of(std::span<const NewMessage> mess
 SendResult left_behind(std::string id);
 
 /// Puts messages into one queue. Thread-safe.
-class Sender {
+class Sender : boost::noncopyable {
  public:
-  Sender() = default;
-  Sender(const Sender&) = delete;
-  Sender& operator=(const Sender&) = delete;
   virtual ~Sender() = default;
 
   /// Stores messages; one result each, in their order. Once `sent` is returned the message is durable, and the hosts

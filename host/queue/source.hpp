@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -184,11 +185,8 @@ struct ClaimRequest {
 /// `claim`, `settle` and `extend` are thread-safe, block, and have returned by their deadline; what they write may
 /// still take effect after that and is then an unknown outcome. Results come in the order of the request. Batches of
 /// any size are accepted; the source cuts them as it must. A resource: its job's, until `stop` has returned.
-class Source {
+class Source : boost::noncopyable {
  public:
-  Source() = default;
-  Source(const Source&) = delete;
-  Source& operator=(const Source&) = delete;
   virtual ~Source() = default;
 
   virtual const SourceTraits& traits() const = 0;

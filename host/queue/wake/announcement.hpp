@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -84,11 +85,8 @@ class Announcer {
 ///
 /// Thread-safe. Each call blocks and has returned by its deadline, but for `ring_here`, which returns at once. Losing
 /// what was announced loses no message.
-class WakePlace {
+class WakePlace : boost::noncopyable {
  public:
-  WakePlace() = default;
-  WakePlace(const WakePlace&) = delete;
-  WakePlace& operator=(const WakePlace&) = delete;
   virtual ~WakePlace() = default;
 
   /// Names the file or table, for people; two of one Queues are the same place where it is the same.
