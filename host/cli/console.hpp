@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <boost/core/noncopyable.hpp>
 #include <csignal>
 #include <deque>
 #include <initializer_list>
@@ -24,12 +25,8 @@ struct Screen {
 ///
 /// Output is buffered; what cannot be written is remembered rather than reported by each call: a command that writes
 /// much asks `writable()` now and then, and whoever runs it looks at the end.
-class Console {
+class Console : boost::noncopyable {
  public:
-  Console() = default;
-  Console(const Console&) = delete;
-  Console& operator=(const Console&) = delete;
-
   /// What is found is shown so, until it is said otherwise. Whoever runs a command says it before.
   void show_as(Output output) { output_ = output; }
   bool shows_json() const { return output_ == Output::json; }
@@ -84,12 +81,10 @@ struct TerminalSize {
 TerminalSize terminal_size(int descriptor);
 
 /// Handles a signal in another way for its lifetime.
-class SignalAction {
+class SignalAction : boost::noncopyable {
  public:
   SignalAction(int signal, void (*handler)(int), int flags = 0);
   ~SignalAction() { ::sigaction(signal_, &before_, nullptr); }
-  SignalAction(const SignalAction&) = delete;
-  SignalAction& operator=(const SignalAction&) = delete;
 
  private:
   const int signal_;
@@ -98,13 +93,11 @@ class SignalAction {
 
 /// Turns SIGINT and SIGTERM into a flag for its lifetime, so that a bulk command ends between two batches. A second
 /// signal ends the process as usual. At most one at a time.
-class InterruptFlag {
+class InterruptFlag : boost::noncopyable {
  public:
   /// `others`: what is to be taken beside them, by `take`, as often as it comes.
   explicit InterruptFlag(std::initializer_list<int> others = {});
   ~InterruptFlag();
-  InterruptFlag(const InterruptFlag&) = delete;
-  InterruptFlag& operator=(const InterruptFlag&) = delete;
 
   bool raised() const;
   /// Waits so long; false at once when the flag is raised.

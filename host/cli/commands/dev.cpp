@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/algorithm/string/replace.hpp>
+#include <boost/core/noncopyable.hpp>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -56,7 +57,7 @@ bool may_execute_in(const std::string& folder) {
 }
 
 /// Tells of each new build of a file, on a thread of its own.
-class BuildWatch {
+class BuildWatch : boost::noncopyable {
  public:
   /// `built` is called on the thread.
   BuildWatch(const std::string& file, std::function<void()> built) : built_(std::move(built)) {
@@ -68,8 +69,6 @@ class BuildWatch {
     }
   }
   ~BuildWatch() { end_.ring(); }
-  BuildWatch(const BuildWatch&) = delete;
-  BuildWatch& operator=(const BuildWatch&) = delete;
 
   Result<void> start() {
     return thread_.start([this](const std::stop_token& stop) { watch(stop); });
@@ -168,14 +167,12 @@ struct DevPlan {
 };
 
 /// Sends a line at a time, on a thread of its own, and asks for the end once there are no more and all is worked off.
-class MessageFeed {
+class MessageFeed : boost::noncopyable {
  public:
   MessageFeed(const DevPlan& plan, Descriptor file, DevScreen& screen, runtime::HostQueues& queues,
               std::function<void()> worked_off)
       : plan_(plan), file_(std::move(file)), screen_(screen), queues_(queues), worked_off_(std::move(worked_off)) {}
   ~MessageFeed() { end_.ring(); }
-  MessageFeed(const MessageFeed&) = delete;
-  MessageFeed& operator=(const MessageFeed&) = delete;
 
   Result<void> start() {
     return thread_.start([this](const std::stop_token& stop) { run(stop); });

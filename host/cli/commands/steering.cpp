@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <boost/core/noncopyable.hpp>
 
 #include "base/ranges.hpp"
 #include "base/text/joined.hpp"
@@ -306,13 +307,11 @@ Exit not_ended(const std::string& host, Duration waited) {
 }
 
 /// What a host that drains is still at: a line that a terminal shows anew each time and a pipe now and then.
-class DrainProgress {
+class DrainProgress : boost::noncopyable {
  public:
   DrainProgress(Console& console, const Clock& clock)
       : console_(console), clock_(clock), began_(clock.steady_now()), next_line_(began_) {}
   ~DrainProgress() { console_.end_progress(); }
-  DrainProgress(const DrainProgress&) = delete;
-  DrainProgress& operator=(const DrainProgress&) = delete;
 
   void show(const fleet::KnownHost& host) {
     constexpr Duration kLineEvery = std::chrono::seconds(10);

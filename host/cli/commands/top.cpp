@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/core/noncopyable.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -41,7 +42,7 @@ constexpr std::string_view kLeave = "\x1b[0m\x1b[?25h\x1b[?1049l";
 
 /// The terminal while a live screen has it: its own page, no echo, keys at once. Whatever ends the program's interest,
 /// a key, Ctrl-C, Ctrl-Z or an error, gives it back as it was. Of one thread.
-class TerminalScreen {
+class TerminalScreen : boost::noncopyable {
  public:
   struct Woken {
     std::string bytes;   ///< that were typed
@@ -61,8 +62,6 @@ class TerminalScreen {
     enter();
   }
   ~TerminalScreen() { leave(); }
-  TerminalScreen(const TerminalScreen&) = delete;
-  TerminalScreen& operator=(const TerminalScreen&) = delete;
 
   /// Replaces the picture. False when nobody can see it any more.
   bool show(const std::vector<std::string>& lines) {
@@ -142,15 +141,13 @@ constexpr Duration kWatchMargin = std::chrono::seconds(8);
 
 /// Looks at hosts and queues for `sluice top`, keeps what it has seen in the model, and carries out what its user
 /// wants: once, or on a thread of its own, so that keys are obeyed while a store takes its time.
-class TopLookout {
+class TopLookout : boost::noncopyable {
  public:
   /// `session` outlives it.
   explicit TopLookout(FleetSession& session)
       : session_(session), model_(session.queue_names(), session.queues().queue()) {
     SLUICE_ASSERT(news_.descriptor() >= 0);
   }
-  TopLookout(const TopLookout&) = delete;
-  TopLookout& operator=(const TopLookout&) = delete;
 
   /// Looks once at everything; hosts are not asked to tell in detail.
   void look_once() { look(Duration::zero(), {}); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -24,13 +25,10 @@ struct Completion {
 };
 
 /// A dialogue with an operator, as a step function: it never reads by itself. One thread.
-class Shell {
+class Shell : boost::noncopyable {
  public:
   enum class Next { go_on, end };
 
-  Shell() = default;
-  Shell(const Shell&) = delete;
-  Shell& operator=(const Shell&) = delete;
   virtual ~Shell() = default;
 
   /// Said once before the first prompt.

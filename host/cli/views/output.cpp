@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/core/noncopyable.hpp>
 #include <clocale>
 #include <cwchar>
 #include <iterator>
@@ -23,7 +24,7 @@ constexpr std::string_view kGap = "  ";
 constexpr std::string_view kEllipsis = "\xe2\x80\xa6";
 
 /// The C library measures characters by the thread's locale; this one sets it for a scope.
-class Utf8Locale {
+class Utf8Locale : boost::noncopyable {
  public:
   Utf8Locale() : previous_(kLocale == nullptr ? nullptr : ::uselocale(kLocale)) {}
   ~Utf8Locale() {
@@ -31,8 +32,6 @@ class Utf8Locale {
       ::uselocale(previous_);
     }
   }
-  Utf8Locale(const Utf8Locale&) = delete;
-  Utf8Locale& operator=(const Utf8Locale&) = delete;
 
  private:
   // Lives as long as the process.

@@ -1,5 +1,6 @@
 #include <array>
 #include <atomic>
+#include <boost/core/noncopyable.hpp>
 #include <stop_token>
 #include <thread>
 
@@ -439,7 +440,7 @@ class LockHolder {
 
  private:
   /// The session is one caller's at a time; he has it without a lock.
-  class Turn {
+  class Turn : boost::noncopyable {
    public:
     /// Waits for it until the deadline.
     Turn(LockHolder& holder, SteadyTime until) : holder_(holder) {
@@ -455,8 +456,6 @@ class LockHolder {
         holder_.changed_.notify_all();
       }
     }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
 
     bool mine() const { return mine_; }
 

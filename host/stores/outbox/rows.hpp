@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -23,11 +24,8 @@
 namespace sluice::queue::outbox {
 
 /// What is neither copied nor moved, and known by what it can do.
-class Resource {
+class Resource : boost::noncopyable {
  public:
-  Resource() = default;
-  Resource(const Resource&) = delete;
-  Resource& operator=(const Resource&) = delete;
   virtual ~Resource() = default;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -32,11 +33,8 @@ struct Out {
 };
 
 /// Where the messages lie of a half whose parts this host owns. It judges nothing. Thread-safe.
-class MessageRecords {
+class MessageRecords : boost::noncopyable {
  public:
-  MessageRecords() = default;
-  MessageRecords(const MessageRecords&) = delete;
-  MessageRecords& operator=(const MessageRecords&) = delete;
   virtual ~MessageRecords() = default;
 
   /// Messages are to go in that order: makes sure of the time that they are read by, and says it for all to see where

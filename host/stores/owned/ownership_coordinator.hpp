@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -19,11 +20,8 @@ namespace sluice::queue::owned {
 
 /// Who works on the shards of a half of a queue that this process owns, as the coordinator tells it. Thread-safe. None
 /// of these calls but `spare_time` waits for a store, and none calls the coordinator.
-class ShardHolder {
+class ShardHolder : boost::noncopyable {
  public:
-  ShardHolder() = default;
-  ShardHolder(const ShardHolder&) = delete;
-  ShardHolder& operator=(const ShardHolder&) = delete;
   virtual ~ShardHolder() = default;
 
   virtual const QueueAddress& address() const = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -29,11 +30,8 @@ struct OwnershipLook {
 
 /// Where hosts write down that they live, and who of them has which shard. It judges nothing, and says itself what goes
 /// wrong with it. Called by one at a time.
-class OwnershipRecords {
+class OwnershipRecords : boost::noncopyable {
  public:
-  OwnershipRecords() = default;
-  OwnershipRecords(const OwnershipRecords&) = delete;
-  OwnershipRecords& operator=(const OwnershipRecords&) = delete;
   virtual ~OwnershipRecords() = default;
 
   enum class Written {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -35,11 +36,9 @@ struct Blob {
 ///
 /// Its first failure sticks: every later statement does nothing until `clear()`. So a transaction is written straight
 /// down, and looked at once before it is committed.
-class Connection {
+class Connection : boost::noncopyable {
  public:
   explicit Connection(std::string path) : path_(std::move(path)) {}
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
 
   enum class Access {
     write,       ///< reads and writes

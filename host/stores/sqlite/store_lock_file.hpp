@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <boost/core/noncopyable.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -81,7 +82,7 @@ class StoreLockFile {
 };
 
 /// Has the turn, where there is a door, until it is given back or the scope ends.
-class Turn {
+class Turn : boost::noncopyable {
  public:
   explicit Turn(StoreLockFile* lock_file) : lock_file_(lock_file) {
     if (lock_file_ != nullptr) {
@@ -89,8 +90,6 @@ class Turn {
     }
   }
   ~Turn() { give_back(); }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
 
   void give_back() {
     if (StoreLockFile* lock_file = std::exchange(lock_file_, nullptr)) {

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <boost/core/noncopyable.hpp>
 #include <cerrno>
 #include <limits>
 #include <string>
@@ -81,7 +82,7 @@ struct Binder {
 
 /// While it lives, what SQLite prepares and runs is a handler's, and has a handler's bounds. SQLite knows one of memory
 /// for all of the process only: what others take meanwhile is little beside it.
-class Judged {
+class Judged : boost::noncopyable {
  public:
   Judged(UserTables& tables, sqlite3* connection)
       : tables_(tables),
@@ -95,8 +96,6 @@ class Judged {
     tables_.end();
     sqlite3_limit(connection_, SQLITE_LIMIT_LENGTH, length_);
   }
-  Judged(const Judged&) = delete;
-  Judged& operator=(const Judged&) = delete;
 
  private:
   UserTables& tables_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -93,12 +94,9 @@ class BoundedFunctions {
 ///
 /// What is wrong with a statement is the statement's affair: the connection does not fail by it, and what it had begun
 /// is undone by whoever made a savepoint. What is wrong with the file fails the connection.
-class UserStatements {
+class UserStatements : boost::noncopyable {
  public:
   explicit UserStatements(Connection& connection) : connection_(connection) {}
-  // SQLite is given its address.
-  UserStatements(const UserStatements&) = delete;
-  UserStatements& operator=(const UserStatements&) = delete;
 
   /// Why a statement was refused.
   struct Refusal {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <deque>
 #include <set>
@@ -20,7 +21,7 @@ namespace sluice::queue::table {
 /// one request for a message that is sent alone and for many that are sent together; of a duplicate that is sent alone
 /// the same, as DynamoDB bills what it refuses; of one in a batch, the reading of its marks, which comes first there.
 /// Used for one call.
-class KeyedInserter {
+class KeyedInserter : boost::noncopyable {
  public:
   static constexpr int kMaxRounds = 8;
 
@@ -35,8 +36,6 @@ class KeyedInserter {
   KeyedInserter(StoreParts parts, const RecordLayout& layout, Terms terms)
       : parts_(parts), layout_(layout), terms_(terms) {}
   virtual ~KeyedInserter() = default;
-  KeyedInserter(const KeyedInserter&) = delete;
-  KeyedInserter& operator=(const KeyedInserter&) = delete;
 
   /// A message with its item, and where its result goes, which has its id.
   struct Draft {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -33,13 +34,11 @@ using FoundRecords = std::map<std::string, FoundRecord>;
 /// How the table of one queue holds its messages, the marks of what was sent, and idempotency keys. Senders, operators
 /// and transactions are written against this; each layout on DynamoDB has one, so that a completion may send to a queue
 /// of another layout. Thread-safe.
-class RecordLayout {
+class RecordLayout : boost::noncopyable {
  public:
   /// `names` outlives it, as what `parts` refer to. `queue`: empty where the table has but one.
   RecordLayout(StoreParts parts, QueueTable place, const LayoutNames& names, std::string queue)
       : parts_(parts), place_(std::move(place)), marks_{.names = names, .queue = std::move(queue)} {}
-  RecordLayout(const RecordLayout&) = delete;
-  RecordLayout& operator=(const RecordLayout&) = delete;
   virtual ~RecordLayout() = default;
 
   const QueueTable& place() const { return place_; }

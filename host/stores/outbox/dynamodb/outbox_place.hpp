@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <set>
 
 #include "base/mutex.hpp"
@@ -35,13 +36,11 @@ struct FurtherBuckets {
 };
 
 /// One outbox table and what its sessions share. Thread-safe; outlives them.
-class OutboxPlace {
+class OutboxPlace : boost::noncopyable {
  public:
   /// The references must outlive it.
   OutboxPlace(Settings settings, dynamo::Client& client, const Clock& clock)
       : settings_(std::move(settings)), client_(client), clock_(clock) {}
-  OutboxPlace(const OutboxPlace&) = delete;
-  OutboxPlace& operator=(const OutboxPlace&) = delete;
   ~OutboxPlace() = default;
 
   const Settings& settings() const { return settings_; }

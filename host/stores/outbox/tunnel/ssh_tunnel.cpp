@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <boost/core/noncopyable.hpp>
 #include <cerrno>
 #include <cstring>
 #include <thread>
@@ -64,16 +65,13 @@ std::string SshSettings::place() const {
 namespace {
 
 /// The one boundary of libssh.
-class SshTunnel final {
+class SshTunnel final : boost::noncopyable {
  public:
   SshTunnel(SshSettings settings, const Clock& clock) : settings_(std::move(settings)), clock_(clock) {}
   ~SshTunnel() {
     thread_.request_stop();
     wake_.ring();
   }
-
-  SshTunnel(const SshTunnel&) = delete;
-  SshTunnel& operator=(const SshTunnel&) = delete;
 
   Result<std::string> socket(Deadline deadline) {
     MutexLock lock(mutex_);
