@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/replace.hpp>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -62,11 +64,7 @@ constexpr std::string_view kFromBody = "body:";
 
 /// The JSON pointer to a member of the body itself.
 std::string pointer_to(const std::string& member) {
-  std::string pointer = "/";
-  for (const char c : member) {
-    pointer += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-  }
-  return pointer;
+  return "/" + boost::replace_all_copy(boost::replace_all_copy(member, "~", "~0"), "/", "~1");
 }
 
 /// A key as it is given: its own text, or "body:" and the member or JSON pointer at which each body has it.
@@ -253,35 +251,31 @@ OrExit<Descriptor> open_named(const Arguments& arguments, const std::string& opt
   const std::string name = arguments.get(option);
   Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
-  if (!file.open() || ::fstat(file.get(), &status) != 0 || S_ISDIR(status.st_mode)) {
-    return Exit::failure("--" + option + " " + name + ": " + std::strerror(S_ISDIR(status.st_mode) ? EISDIR : errno));
+  if (file.open() && ::fstat(file.get(), &status) == 0 && !S_ISDIR(status.st_mode)) {
+    return file;
   }
-  return file;
+  std::string why = std::strerror(S_ISDIR(status.st_mode) ? EISDIR : errno);
+  if (name == "-") {
+    const bool takes_lines = arguments.command() != nullptr && arguments.command()->stdin_operand;
+    why += takes_lines ? "; for JSON lines on standard input write - alone, for all of it as one file --"
+                       : "; for standard input write --";
+    why += option + " /dev/stdin";
+  }
+  return Exit::failure("--" + option + " " + name + ": " + why);
 }
 
 OrExit<std::string> read_named(const Arguments& arguments, const std::string& option) {
   constexpr std::size_t kMostBytes = 64UL * 1024 * 1024;
-  const std::string name = arguments.get(option);
-  const std::string where = "--" + option + " " + name;
-  std::ifstream file(name, std::ios::binary);
+  SLUICE_TRY(file, open_named(arguments, option));
   std::string bytes;
   std::array<char, 64 * 1024> piece;
-  while (file && bytes.size() <= kMostBytes) {
-    file.read(piece.data(), piece.size());
-    bytes.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+  ssize_t got = 0;
+  while (bytes.size() <= kMostBytes && (got = ::read(file->get(), piece.data(), piece.size())) > 0) {
+    bytes.append(piece.data(), static_cast<std::size_t>(got));
   }
-  if (bytes.size() > kMostBytes) {
-    return Exit::failure(where + ": larger than 64 MiB");
-  }
-  if (!file.eof()) {
-    std::string why = std::strerror(errno);
-    if (name == "-") {
-      const bool takes_lines = arguments.command() != nullptr && arguments.command()->stdin_operand;
-      why += takes_lines ? "; for JSON lines on standard input write - alone, for all of it as one body --"
-                         : "; for standard input write --";
-      why += option + " /dev/stdin";
-    }
-    return Exit::failure(where + ": " + why);
+  if (got != 0) {
+    return Exit::failure("--" + option + " " + arguments.get(option) + ": " +
+                         (got < 0 ? std::strerror(errno) : "larger than 64 MiB"));
   }
   return bytes;
 }

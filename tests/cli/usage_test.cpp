@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{{"send", "--queue", "q", "--file", "-"},
                 1,
                 "sluice send: --file -: No such file or directory; for JSON lines on standard input write - alone, for "
-                "all of it as one body --file /dev/stdin"},
+                "all of it as one file --file /dev/stdin"},
         Mistake{
             {"send", "--queue", "q", "--file", "nowhere"}, 1, "sluice send: --file nowhere: No such file or directory"},
         Mistake{{"send", "--queue", "q", "--file", "."}, 1, "sluice send: --file .: Is a directory"}));
