@@ -518,7 +518,6 @@ std::vector<Command> dev_commands() {
                     filled({"job", "FILE", "by this job file, instead of the four before"})},
           .examples = "sluice dev --plugin build/shout.so --option suffix='!'\n"
                       "sluice dev --plugin build/shout.so --messages samples.ndjson < /dev/null",
-          .elsewhere = Output::text,
           .run = dev,
       },
   };

@@ -32,22 +32,22 @@ Exit run(const Arguments& arguments, Console& console) {
   options.drain_report = arguments.get("drain-report");
   console.flush();
   // The host says for itself what went wrong.
-  return {runtime::run_host(options), std::vector<std::string>()};
+  return Exit::silent(runtime::run_host(options));
 }
 
 using isolation::HeldMessage;
 using isolation::LedgerContents;
 
-WallTime time_of(const LedgerContents& ledger) {
-  return ledger.crash                           ? ledger.crash->time
-         : ledger.unclean_end                   ? ledger.unclean_end->time
-         : ledger.settlement.time != WallTime{} ? ledger.settlement.time
-                                                : ledger.started;
-}
-
-/// Of which moment that is: of one that ended without a word nobody knows when.
-std::string_view moment_of(const LedgerContents& ledger) {
-  return ledger.crash || ledger.unclean_end ? "end" : ledger.settlement.time != WallTime{} ? "settled" : "started";
+/// The last moment of a host that is known, and which it is: of one that ended without a word nobody knows when.
+struct Moment {
+  WallTime time{};
+  std::string_view is{};
+};
+Moment last_moment(const LedgerContents& ledger) {
+  return ledger.crash                           ? Moment{ledger.crash->time, "end"}
+         : ledger.unclean_end                   ? Moment{ledger.unclean_end->time, "end"}
+         : ledger.settlement.time != WallTime{} ? Moment{ledger.settlement.time, "settled"}
+                                                : Moment{ledger.started, "started"};
 }
 
 /// What became of what the process held, in the order of both its texts.
@@ -69,9 +69,9 @@ void print_text(const LedgerContents& ledger, Console& console) {
   const auto line = [&console](const std::string& text) {
     console.out(wrapped(visible(text) + "\n", console.screen()));
   };
-  const std::string_view moment = moment_of(ledger);
-  const std::string since = moment == "end" ? "" : ", " + std::string(moment) + " then; when it ended nobody knows";
-  line(format_timestamp(time_of(ledger)) + "  " + ledger.host + " (process " + std::to_string(ledger.process) + since +
+  const Moment last = last_moment(ledger);
+  const std::string since = last.is == "end" ? "" : ", " + std::string(last.is) + " then; when it ended nobody knows";
+  line(format_timestamp(last.time) + "  " + ledger.host + " (process " + std::to_string(ledger.process) + since +
        "): " + ledger.cause());
   if (ledger.crash && ledger.crash->blamed) {
     line("  job " + ledger.crash->job + ", message " + ledger.crash->message + ", plugin " + ledger.crash->plugin);
@@ -135,8 +135,8 @@ void write_ledger(JsonWriter& json, const LedgerContents& ledger) {
     ledger.crash ? write_crash(member, *ledger.crash) : member.null();
   };
   put_object(
-      json, "time", time_of(ledger), "time_is", moment_of(ledger), "host", ledger.host, "process", ledger.process,
-      "crash", crash, "not_clean",
+      json, "time", last_moment(ledger).time, "time_is", last_moment(ledger).is, "host", ledger.host, "process",
+      ledger.process, "crash", crash, "not_clean",
       or_null(ledger.unclean_end.has_value(), ledger.unclean_end ? ledger.unclean_end->why : std::string()), "held",
       array_of(ledger.held, write_held), "given_back", ledger.given_back, "complete", ledger.complete, "settled",
       [&ledger](JsonWriter& member) { write_settlement(member, ledger.settlement); }, "ledger", ledger.file);
@@ -160,7 +160,7 @@ std::vector<LedgerContents> read_crashes(const isolation::LedgerFolder& folder, 
     }
   }
   std::sort(found.begin(), found.end(),
-            [](const auto& left, const auto& right) { return time_of(left) > time_of(right); });
+            [](const auto& left, const auto& right) { return last_moment(left).time > last_moment(right).time; });
   return found;
 }
 
