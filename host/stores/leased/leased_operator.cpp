@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/guard.hpp"
+#include "base/ranges.hpp"
 #include "host/queue/content_edit.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/stored_message.hpp"
@@ -412,10 +413,8 @@ class LeasedOperator final : public table::RecordOperator {
     };
     SLUICE_TRY(whole, HalfReader(queue_, look, deadline).all(add, request.exact ? 0 : kCountedPages));
     QueueOverview overview = sum ? std::move(*sum).finish() : QueueOverview{};
-    const auto id_of_first = [](const auto& one) { return one.second; };
-    std::transform(first.begin(), first.end(), std::back_inserter(overview.first_ids), id_of_first);
-    std::transform(first_hidden.begin(), first_hidden.end(), std::back_inserter(overview.first_in_flight_ids),
-                   id_of_first);
+    overview.first_ids = mapped(first, &FirstIds::value_type::second);
+    overview.first_in_flight_ids = mapped(first_hidden, &FirstIds::value_type::second);
     overview.counts.at_least = !*whole;
     return overview;
   }
@@ -462,10 +461,8 @@ class LeasedOperator final : public table::RecordOperator {
     if (tasks.empty()) {
       return;
     }
-    std::vector<table::RecordWrite> writes;
-    std::transform(tasks.begin(), tasks.end(), std::back_inserter(writes),
-                   [&](const Task* task) { return in_place(*task, now); });
-    const auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
+    const auto outcomes = parts_.runner.run(mapped(tasks, [&](const Task* task) { return in_place(*task, now); }),
+                                            table::Repetition::until_known, deadline);
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       note(*tasks[i], outcomes[i], true);
     }

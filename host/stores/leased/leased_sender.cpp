@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ranges.hpp"
 #include "host/queue/doorbell.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/sender.hpp"
@@ -200,12 +201,9 @@ class LeasedSender final : public Sender {
 
   /// Those that were throttled, where they are not to be tried again.
   Drafts write(const Drafts& drafts, Repetition repetition, Deadline deadline) const {
-    std::vector<table::RecordWrite> writes;
-    writes.reserve(drafts.size());
-    for (const Draft* draft : drafts) {
-      writes.push_back(insert_of(queue_.place, draft->item));
-    }
-    const auto outcomes = queue_.parts.runner.run(std::move(writes), repetition, deadline);
+    const auto outcomes = queue_.parts.runner.run(
+        mapped(drafts, [this](const Draft* draft) { return insert_of(queue_.place, draft->item); }), repetition,
+        deadline);
     Drafts left;
     for (std::size_t k = 0; k < drafts.size(); ++k) {
       const Draft& draft = *drafts[k];

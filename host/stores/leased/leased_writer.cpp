@@ -78,10 +78,7 @@ bool LeasedWriter::has_doubt(const Receipt& receipt, CompletionAction about) con
 }
 
 std::vector<const Receipt*> LeasedWriter::receipts() const {
-  std::vector<const Receipt*> all;
-  std::transform(leases_.begin(), leases_.end(), std::back_inserter(all),
-                 [](const Lease& lease) { return &lease.receipt; });
-  return all;
+  return mapped(leases_, [](const Lease& lease) { return &lease.receipt; });
 }
 
 std::optional<owned::Out> LeasedWriter::recall(const Receipt& receipt) const {

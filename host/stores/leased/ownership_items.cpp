@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/guard.hpp"
+#include "base/ranges.hpp"
 #include "base/uuid.hpp"
 #include "dynamo/item_reading.hpp"
 #include "host/stores/leased/leased_record.hpp"
@@ -341,10 +342,7 @@ dynamo::Result<dynamo::ItemOutput> write_numbers(dynamo::Client& client, const t
 dynamo::Result<std::vector<std::string>> read_queues(dynamo::Client& client, const std::string& table,
                                                      Deadline deadline) {
   SLUICE_TRY(items, read_partition(client, table, std::string(kQueues), true, deadline));
-  std::vector<std::string> queues;
-  std::transform(items->begin(), items->end(), std::back_inserter(queues),
-                 [](const Item& item) { return Place::of(item).sort; });
-  return queues;
+  return mapped(*items, [](const Item& item) { return Place::of(item).sort; });
 }
 
 std::optional<Shards> shards_in(const Item& item) {

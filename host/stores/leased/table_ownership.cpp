@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/ranges.hpp"
+
 namespace sluice::queue::leased {
 
 owned::OwnershipRecords::Written TableOwnership::write_beat(const Heartbeat& beat, bool anew, Deadline deadline) {
@@ -121,11 +123,9 @@ std::optional<Shards> TableOwnership::numbers_of(const QueueAddress& half, const
 std::vector<bool> TableOwnership::move(const QueueAddress& half, std::span<const owned::PartKeeper::Move> moves,
                                        Deadline deadline) {
   const std::string partition = ownership_partition(half.queue, half.half);
-  std::vector<dynamo::ItemWrite> writes;
-  for (const auto& [before, after] : moves) {
-    writes.push_back(ownership_write(table_, partition, before, after));
-  }
-  const auto written = client_.write_each(writes, deadline);
+  const auto written = client_.write_each(
+      mapped(moves, [&](const auto& move) { return ownership_write(table_, partition, move.before, move.after); }),
+      deadline);
   std::vector<bool> made;
   for (std::size_t i = 0; i < moves.size(); ++i) {
     made.push_back(written[i].has_value());

@@ -5,6 +5,7 @@
 
 #include "base/assert.hpp"
 #include "base/guard.hpp"
+#include "base/ranges.hpp"
 
 namespace sluice::queue::owned {
 namespace {
@@ -27,11 +28,7 @@ Holdings holdings_of(const Owners& owners, const std::set<std::string>& hosts) {
 
 // The larger shares go to those who have most already: that moves the fewest parts.
 std::map<std::string, std::size_t> shares_of(const Holdings& holdings, std::size_t parts) {
-  std::vector<const Holdings::value_type*> by_size;
-  by_size.reserve(holdings.size());
-  for (const auto& entry : holdings) {
-    by_size.push_back(&entry);
-  }
+  auto by_size = mapped(holdings, [](const auto& entry) { return &entry; });
   std::stable_sort(by_size.begin(), by_size.end(),
                    [](const auto* one, const auto* other) { return one->second.size() > other->second.size(); });
   std::map<std::string, std::size_t> shares;

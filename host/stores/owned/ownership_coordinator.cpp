@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/ranges.hpp"
+
 namespace sluice::queue::owned {
 namespace {
 
@@ -313,11 +315,8 @@ void OwnershipCoordinator::look(Deadline deadline) {
     look_at_ = clock_.steady_now() + kExpecting;
     return;
   }
-  std::vector<std::optional<OwnershipLook>> found;
-  found.reserve(duties_.size());
-  for (const Duty& duty : duties_) {
-    found.push_back(records_.look_at(duty.holder->address(), deadline));
-  }
+  const auto found =
+      mapped(duties_, [&](const Duty& duty) { return records_.look_at(duty.holder->address(), deadline); });
   const SteadyTime asked = clock_.steady_now();
   const auto beats = records_.read_beats(true, deadline);
   if (!beats) {
