@@ -157,12 +157,8 @@ class AllLeasedQueues final : public LeasedQueues {
       if (beat == beats.end()) {
         continue;
       }
-      const OwnedHalf& known = mine->second->owned;
       beat->written_at = parts_.clock.wall_now();
-      beat->figures.insert_or_assign(owned::half_name(known.address()), known.figures());
-      if (half == Half::standard) {
-        beat->figures.insert_or_assign(owned::dead_letters_name(queue), known.dead_letters());
-      }
+      mine->second->owned.put_figures(*beat);
     }
   }
 

@@ -220,10 +220,7 @@ Heartbeat OwnershipCoordinator::own_beat(InFlightBound bound) const {
   own.in_flight_bound = bound + HostLease::kLateOnes;
   own.bell = bell_;
   for (const Duty& duty : duties_) {
-    own.figures.emplace(duty.name, duty.holder->figures());
-    if (const OwnerFigures dead = duty.holder->dead_letters(); dead.shards > 0) {
-      own.figures.emplace(dead_letters_name(duty.holder->address().queue), dead);
-    }
+    duty.holder->put_figures(own);
     if (!duty.leaving) {
       own.works_on.insert(duty.name);
       own.leaving = false;

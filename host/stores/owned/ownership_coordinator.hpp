@@ -47,6 +47,13 @@ class ShardHolder : boost::noncopyable {
   virtual OwnerFigures figures() const = 0;
   /// Of the dead letters in its shards of a standard half.
   virtual OwnerFigures dead_letters() const { return {}; }
+  /// Puts both into a heartbeat, in the place of what it says.
+  void put_figures(Heartbeat& beat) const {
+    beat.figures.insert_or_assign(half_name(address()), figures());
+    if (const OwnerFigures dead = dead_letters(); dead.shards > 0) {
+      beat.figures.insert_or_assign(dead_letters_name(address().queue), dead);
+    }
+  }
   /// It is carried elsewhere, and nothing of it is handed out: this host wants all of it, until it leaves.
   virtual bool moves() const { return false; }
   /// Does what may wait; heartbeats do so meanwhile.
