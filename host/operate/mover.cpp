@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/fnv1a.hpp"
+#include "base/process_mark.hpp"
 #include "base/ranges.hpp"
 #include "host/fleet/notice_json.hpp"
 
@@ -424,12 +425,13 @@ struct MoveNotice::Text {
     visit("to_place", text.to_place);
     visit("machine", text.mover.machine);
     visit("pid", text.mover.pid);
+    visit("process", text.mover.process);
     visit("at_work", text.at_work);
   }
 };
 
-MoveNotice::MoveNotice(queue::NoticeBoard& board, const Clock& clock, MovePair pair, MoverName self, Ended ended)
-    : board_(board), clock_(clock), pair_(std::move(pair)), self_(std::move(self)), ended_(std::move(ended)) {}
+MoveNotice::MoveNotice(queue::NoticeBoard& board, const Clock& clock, MovePair pair, MoverName self)
+    : board_(board), clock_(clock), pair_(std::move(pair)), self_(std::move(self)) {}
 
 Result<MoveNotice::Entry> MoveNotice::enter(Deadline deadline) {
   SLUICE_TRY(notice, board_.read(kTopic, key(), deadline));
@@ -440,7 +442,7 @@ Result<MoveNotice::Entry> MoveNotice::enter(Deadline deadline) {
       return Error(ErrorCode::conflict, "queue " + pair_.from + " is being moved to " + said->to + " in " +
                                             said->to_place + "; run that move again until it ends, then this one");
     }
-    if (said->at_work && !ended_(said->mover)) {
+    if (said->at_work && life_of(said->mover.pid, said->mover.process) != ProcessLife::gone) {
       const SteadyTime now = clock_.steady_now();
       if (seen_version_ && *seen_version_ != version_) {
         return Error(ErrorCode::conflict, "process " + std::to_string(said->mover.pid) + " on " + said->mover.machine +

@@ -144,6 +144,7 @@ class MoveBatch {
 struct MoverName {
   std::string machine;
   std::int64_t pid = 0;
+  std::string process{};  ///< its process_mark: whoever is on the same machine sees whether it lives
 };
 
 /// The notice of a move on the board of the queue that is moved from: which move it is, so that no other one takes what
@@ -159,11 +160,8 @@ class MoveNotice {
   /// Who has not told for so long has ended, or may rely on nothing.
   static constexpr Duration kSilent = std::chrono::seconds(15);
 
-  /// Whether this process of this machine has ended, as far as anybody here can tell.
-  using Ended = std::function<bool(const MoverName&)>;
-
   /// The references outlive it.
-  MoveNotice(queue::NoticeBoard& board, const Clock& clock, MovePair pair, MoverName self, Ended ended);
+  MoveNotice(queue::NoticeBoard& board, const Clock& clock, MovePair pair, MoverName self);
 
   struct Entry {
     bool ours = false;
@@ -193,7 +191,6 @@ class MoveNotice {
   const Clock& clock_;
   const MovePair pair_;
   const MoverName self_;
-  const Ended ended_;
   std::int64_t version_ = 0;
   SteadyTime told_at_{};
   std::optional<std::int64_t> seen_version_;  ///< of another mover's notice

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/process_mark.hpp"
 #include "host/operate/mover.hpp"
 #include "tests/support/desk.hpp"
 #include "tests/support/fake_clock.hpp"
@@ -110,8 +113,8 @@ class MoveRig {
     span.set(life);
     MortalOperator from(from_.oper("orders"), span, between);
     MortalOperator to(to_.oper("orders2"), span, between);
-    operate::MoveNotice notice(*from_board_, clock_, plan.pair, {"here", ++process_},
-                               [](const operate::MoverName&) { return true; });
+    // Known to have ended: another process has its id.
+    operate::MoveNotice notice(*from_board_, clock_, plan.pair, {"here", ++process_, process_mark(::getpid()) + "0"});
     operate::Mover::Step last;
     try {
       const auto entry = notice.enter(deadline());

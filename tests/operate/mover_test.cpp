@@ -177,7 +177,7 @@ TEST_F(MoverTest, EachWriteWhoseAnswerIsLostIsRecognised) {
         const std::string id =
             "M-" + std::to_string(static_cast<int>(call)) + (side == &here_ ? "h" : "t") + std::to_string(times);
         send(id);
-        MoveNotice notice(rig_.from_board(), clock_, rig_.plan.pair, {"here", 1}, [](const auto&) { return true; });
+        MoveNotice notice(rig_.from_board(), clock_, rig_.plan.pair, {"here", 1});
         ASSERT_TRUE(notice.enter(soon())->ours);
         Mover mover({from_.oper("orders"), to_.oper("orders2"), rig_.from_board(), rig_.to_board()}, clock_, &notice,
                     rig_.plan);
@@ -247,9 +247,8 @@ TEST_F(MoverTest, WhatIsEditedWhileItIsTakenIsCarriedAsItIsThen) {
 
 TEST_F(MoverTest, TwoMoversOfOnePairAreNotAtWork) {
   send("A");
-  const auto lives = [](const MoverName&) { return false; };
-  MoveNotice first(rig_.from_board(), clock_, rig_.plan.pair, {"one", 1}, lives);
-  MoveNotice second(rig_.from_board(), clock_, rig_.plan.pair, {"two", 2}, lives);
+  MoveNotice first(rig_.from_board(), clock_, rig_.plan.pair, {"one", 1});
+  MoveNotice second(rig_.from_board(), clock_, rig_.plan.pair, {"two", 2});
   ASSERT_TRUE(first.enter(soon())->ours);
   auto entry = second.enter(soon());
   ASSERT_TRUE(entry);
@@ -261,10 +260,21 @@ TEST_F(MoverTest, TwoMoversOfOnePairAreNotAtWork) {
   EXPECT_THAT(entry.error().message(), HasSubstr("process 1 on one is at this move"));
 }
 
+// Containers of one pod have one host name, and each has process ids of its own.
+TEST_F(MoverTest, AProcessOfAnotherContainerIsNotTakenForDeadAsItsIdIsUnknownHere) {
+  constexpr std::int64_t kNobody = 1 << 30;
+  MoveNotice elsewhere(rig_.from_board(), clock_, rig_.plan.pair, {"here", kNobody, "00000000-1-1"});
+  MoveNotice gone(rig_.from_board(), clock_, rig_.plan.pair, {"here", kNobody, process_mark(::getpid())});
+  ASSERT_TRUE(elsewhere.enter(soon())->ours);
+  EXPECT_FALSE(gone.enter(soon())->ours);
+  ASSERT_TRUE(elsewhere.leave(true, soon()));
+  ASSERT_TRUE(gone.enter(soon())->ours);
+  EXPECT_TRUE(elsewhere.enter(soon())->ours);
+}
+
 TEST_F(MoverTest, WhoDoesNotTellAnyMoreIsTakenForDeadAndKnowsIt) {
-  const auto lives = [](const MoverName&) { return false; };
-  MoveNotice first(rig_.from_board(), clock_, rig_.plan.pair, {"one", 1}, lives);
-  MoveNotice second(rig_.from_board(), clock_, rig_.plan.pair, {"two", 2}, lives);
+  MoveNotice first(rig_.from_board(), clock_, rig_.plan.pair, {"one", 1});
+  MoveNotice second(rig_.from_board(), clock_, rig_.plan.pair, {"two", 2});
   ASSERT_TRUE(first.enter(soon())->ours);
   ASSERT_FALSE(second.enter(soon())->ours);
   clock_.advance(MoveNotice::kSilent);
@@ -341,7 +351,7 @@ TEST_F(MoverTest, AGroupIsNotCarriedPastOneThatSomebodyTakesFirst) {
     const Deadline deadline_;
     bool claimed_ = false;
   } claims(from_.oper("orders"), from_, soon());
-  MoveNotice notice(rig_.from_board(), clock_, rig_.plan.pair, {"here", 1}, [](const auto&) { return true; });
+  MoveNotice notice(rig_.from_board(), clock_, rig_.plan.pair, {"here", 1});
   ASSERT_TRUE(notice.enter(soon())->ours);
   Mover mover({claims, to_.oper("orders2"), rig_.from_board(), rig_.to_board()}, clock_, &notice, rig_.plan);
   for (Mover::Step step = mover.step(); step.state == State::more; step = mover.step()) {

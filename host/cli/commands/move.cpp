@@ -1,8 +1,6 @@
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -10,6 +8,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/process_mark.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/commands/bulk.hpp"
 #include "host/cli/fleet_session.hpp"
@@ -244,10 +243,8 @@ constexpr std::size_t kTableBatch = 25;
 constexpr std::size_t kFileBatch = 250;
 const std::vector<Half> kBothHalves{Half::standard, Half::dlq};
 
-operate::MoverName this_process() { return {.machine = this_machine(), .pid = ::getpid()}; }
-
-bool has_ended(const operate::MoverName& mover) {
-  return mover.machine == this_process().machine && ::kill(static_cast<pid_t>(mover.pid), 0) != 0 && errno == ESRCH;
+operate::MoverName this_process() {
+  return {.machine = this_machine(), .pid = ::getpid(), .process = process_mark(::getpid())};
 }
 
 /// A queue, opened.
@@ -401,7 +398,7 @@ OrExit<bool> enter(operate::MoveNotice& notice, QueueSession& session, Console& 
 
 Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& console) {
   operate::MovePlan& plan = order.plan;
-  operate::MoveNotice notice(*sides.from.board, session.clock(), plan.pair, this_process(), has_ended);
+  operate::MoveNotice notice(*sides.from.board, session.clock(), plan.pair, this_process());
   SLUICE_TRY(found, enter(notice, session, console));
   if (*found) {
     console.note("going on with a move that was broken off");
