@@ -369,7 +369,7 @@ OrExit<void> QueueSession::check_plain_id(const Arguments& arguments) {
 Result<operate::QueueCounter> QueueSession::open_counter(const std::string& queue) {
   using Method = operate::QueueCounter::Method;
   SLUICE_TRY(opened, queues().open_operator(queue));
-  const bool told = !cli::looks_are_billed(host(), queue) || host().leased(queue);
+  const bool told = !looks_are_billed(host(), queue) || host().leased(queue);
   return operate::QueueCounter(std::move(*opened), told ? Method::as_told : Method::by_pages, clock());
 }
 

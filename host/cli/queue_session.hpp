@@ -96,6 +96,8 @@ class QueuePlace {
   /// The store that it lies in; the default one when no queue is named.
   const config::StoreConfig& store() const { return host_.store_of(queue_); }
   bool in_sqlite() const { return store().kind == config::StoreKind::sqlite; }
+  /// As `looks_are_billed` of that queue.
+  bool looks_are_billed() const { return cli::looks_are_billed(host_, queue_); }
   /// What is wrong with that queue, and the command that mends it where there is one, typed as it stands where this one
   /// was.
   std::string explained(const Error& error, const std::string& queue) const {
@@ -162,8 +164,6 @@ class QueueSession {
     return or_end(queues().open_source({queue(), half}), unopened);
   }
 
-  /// As `looks_are_billed` of the session's queue.
-  bool looks_are_billed() const { return cli::looks_are_billed(host(), queue()); }
   /// What the command has spent at DynamoDB; nothing elsewhere.
   std::optional<cost::Spent> cost() const { return parts_->open.queues.cost(); }
   const QueuePlace& place() const { return parts_->place; }

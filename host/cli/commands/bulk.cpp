@@ -134,7 +134,7 @@ OrExit<Expected> agree(QueueSession& session, const operate::BulkPlan& plan, Bul
     return nobody_to_ask(session, plan, words);
   }
   // Unasked, nobody waits for a count that costs reads.
-  if (!asks && (session.looks_are_billed() || !plan.filter.empty())) {
+  if (!asks && (session.place().looks_are_billed() || !plan.filter.empty())) {
     return Expected();
   }
   SLUICE_TRY(outlook, plan.filter.empty() ? count_half(session, plan) : count_matches(session, plan));
@@ -550,7 +550,7 @@ Exit run_bulk(const BulkOrder& order, operate::BulkWork work, const Arguments& a
   SLUICE_PASS_ON(check_choice(order, *plan, arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
   plan->tariff = tariff_of(session->host(), session->queue());
-  if (!session->looks_are_billed()) {
+  if (!session->place().looks_are_billed()) {
     plan->page = kUnbilledBatch;
     plan->batch = kUnbilledBatch;
   }

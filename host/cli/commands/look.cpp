@@ -38,7 +38,7 @@ Exit ls(const Arguments& arguments, Console& console) {
   SLUICE_TRY(limit, arguments.count("limit", kDefaultLimit, kMaxLimit));
   SLUICE_TRY(filter, parse_filter(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
-  const bool counted_by_store = filter->empty() && !session->looks_are_billed();
+  const bool counted_by_store = filter->empty() && !session->place().looks_are_billed();
   operate::ListPlan plan{.filter = std::move(*filter),
                          .limit = arguments.has("all") ? 0 : *limit,
                          .newest_first = arguments.has("newest")};
