@@ -29,8 +29,7 @@ std::string listed(std::vector<std::string> names) {
 std::string file_text(const std::string& path, const PluginFile& file) {
   const DeclaredPlugin& declared = *file.declared();
   const sluice_plugin& table = declared.table();
-  std::string text =
-      std::string(table.name) + " " + table.version + " (ABI " + abi_text(table) + "): " + visible(path) + "\n";
+  std::string text = plugin_line(table, path);
   for (std::size_t i = 0; i < table.handler_count; ++i) {
     text += handler_text(*table.handlers[i], kind_of(declared.features(i)));
     for (const std::string& feature : declared.features(i)) {
@@ -59,8 +58,8 @@ void write_file(JsonWriter& json, const std::string& path, const PluginFile& fil
     }
     members.end_array();
   };
-  put_object(json, "name", table.name, "version", table.version, "abi", abi_text(table), "file", path, "handlers",
-             handlers, "needed", file.needed, "exported", file.exported, "compiler",
+  const auto facts = [&](JsonWriter& members) { put_plugin(members, table, path); };
+  put_object(json, facts, "handlers", handlers, "needed", file.needed, "exported", file.exported, "compiler",
              or_null(!declared.compiler().empty(), declared.compiler()), "build_id",
              or_null(!file.build_id.empty(), file.build_id), "stripped", file.stripped, "note", file.note != nullptr);
 }

@@ -1,8 +1,6 @@
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
-#include <span>
 
 #include "base/ranges.hpp"
 #include "base/text/joined.hpp"
@@ -28,15 +26,8 @@ using config::ConfigError;
 using config::JobConfig;
 using runtime::JobPlan;
 
-std::string plugin_of(const sluice_handler* handler, const plugin::PluginRegistry& registry) {
-  for (const auto& loaded : registry.plugins()) {
-    const auto* begin = loaded.plugin->handlers;
-    const auto* end = begin + loaded.plugin->handler_count;
-    if (std::find(begin, end, handler) != end) {
-      return std::string(loaded.plugin->name) + " " + loaded.plugin->version;
-    }
-  }
-  return "unknown";
+std::string plugin_of(const JobPlan& plan, const plugin::PluginRegistry& registry) {
+  return std::string(registry.owner_of(plan.handler)->plugin->name) + " " + plan.plugin_version;
 }
 
 std::string drawn_from(const JobConfig& job) {
@@ -95,8 +86,7 @@ std::string describe(const JobPlan& plan, const plugin::PluginRegistry& registry
                      const std::string& changed) {
   const JobConfig& job = plan.config;
   return job.name + ": " + drawn_from(job) + (job.source == config::Source::dlq ? " (dead-letter half)" : "") +
-         ", handler " + job.handler + " of " + plugin_of(plan.handler, registry) + within(job) + ", " + capacity(plan) +
-         ", " +
+         ", handler " + job.handler + " of " + plugin_of(plan, registry) + within(job) + ", " + capacity(plan) + ", " +
          (job.rate_text.empty() ? "" : "at most " + job.rate_text + (job.rate_per_host ? ", " : " of all hosts, ")) +
          (job.retry.max_attempts == 0 ? "attempts without limit" : counted(job.retry.max_attempts, "attempt")) +
          (steered.empty() ? "" : "; but " + steered) + (changed.empty() ? "" : "; changed: " + changed);
@@ -113,9 +103,9 @@ std::string job_json(const JobPlan& plan, const plugin::PluginRegistry& registry
   JsonWriter json;
   put_object(json, "name", job.name, "file", job.file, "queue", work::queue_text(job), "order",
              config::word_of(job.order), "source", config::word_of(job.source), "handler", job.handler, "plugin",
-             plugin_of(plan.handler, registry), "around", mapped(job.arounds, &config::AroundConfig::handler),
-             "concurrency", job.concurrency, "rate_limit", job.rate_text, "max_attempts", job.retry.max_attempts,
-             "steered", steered, "changed", changed, schedules);
+             plugin_of(plan, registry), "around", mapped(job.arounds, &config::AroundConfig::handler), "concurrency",
+             job.concurrency, "rate_limit", job.rate_text, "max_attempts", job.retry.max_attempts, "steered", steered,
+             "changed", changed, schedules);
   return json.take_text();
 }
 
@@ -419,10 +409,9 @@ Exit check(const Arguments& arguments, Console& console) {
 std::string as_text(const plugin::PluginRegistry& registry) {
   std::string text;
   for (const auto& loaded : registry.plugins()) {
-    const sluice_plugin& plugin = *loaded.plugin;
-    text += std::string(plugin.name) + " " + plugin.version + " (ABI " + abi_text(plugin) + "): " + loaded.file + "\n";
-    for (std::size_t index = 0; index < plugin.handler_count; ++index) {
-      text += handler_text(*plugin.handlers[index], kind_of(*plugin.handlers[index]));
+    text += plugin_line(*loaded.plugin, loaded.file);
+    for (const sluice_handler* handler : plugin::handlers_in(*loaded.plugin)) {
+      text += handler_text(*handler, kind_of(*handler));
     }
   }
   for (const auto& rejected : registry.rejected()) {
@@ -432,10 +421,8 @@ std::string as_text(const plugin::PluginRegistry& registry) {
 }
 
 void write_plugin(JsonWriter& json, const plugin::LoadedPlugin& loaded) {
-  const sluice_plugin& plugin = *loaded.plugin;
-  const std::span handlers(plugin.handlers, plugin.handler_count);
-  put_object(json, "name", plugin.name, "version", plugin.version, "abi", abi_text(plugin), "file", loaded.file,
-             "handlers", array_of(handlers, write_handler));
+  const auto facts = [&loaded](JsonWriter& members) { put_plugin(members, *loaded.plugin, loaded.file); };
+  put_object(json, facts, "handlers", array_of(plugin::handlers_in(*loaded.plugin), write_handler));
 }
 
 std::string as_json(const plugin::PluginRegistry& registry) {

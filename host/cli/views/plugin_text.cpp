@@ -58,10 +58,19 @@ void write_option(JsonWriter& json, const sluice_option* option) {
              text_of(option->help));
 }
 
-}  // namespace
-
+/// "1.0".
 std::string abi_text(const sluice_plugin& plugin) {
   return std::to_string(plugin.abi_major) + "." + std::to_string(plugin.abi_minor);
+}
+
+}  // namespace
+
+std::string plugin_line(const sluice_plugin& plugin, std::string_view file) {
+  return std::string(plugin.name) + " " + plugin.version + " (ABI " + abi_text(plugin) + "): " + visible(file) + "\n";
+}
+
+void put_plugin(JsonWriter& json, const sluice_plugin& plugin, std::string_view file) {
+  put_members(json, "name", plugin.name, "version", plugin.version, "abi", abi_text(plugin), "file", file);
 }
 
 std::string_view kind_of(const std::vector<std::string>& features) {

@@ -10,8 +10,10 @@
 /// What plugins declare, for people and as JSON; what their authors wrote is shown without control characters.
 namespace sluice::cli {
 
-/// "1.0".
-std::string abi_text(const sluice_plugin& plugin);
+/// A line with its name, version, ABI and file.
+std::string plugin_line(const sluice_plugin& plugin, std::string_view file);
+/// The same as members of an object.
+void put_plugin(JsonWriter& json, const sluice_plugin& plugin, std::string_view file);
 /// "around", "batch", "async" or "handler", by the features that it answers.
 std::string_view kind_of(const std::vector<std::string>& features);
 /// The same; asks the handler.
