@@ -1,13 +1,13 @@
 #include "host/cli/views/plugin_text.hpp"
 
-#include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
 
 #include "base/ranges.hpp"
 #include "base/text/visible.hpp"
-#include "host/plugin/thrown_by.hpp"
+#include "host/plugin/around.hpp"
+#include "host/plugin/handler_instance.hpp"
 #include "sluice/around.h"
 #include "sluice/async.h"
 #include "sluice/batch.h"
@@ -74,21 +74,19 @@ void put_plugin(JsonWriter& json, const sluice_plugin& plugin, std::string_view 
 }
 
 std::string_view kind_of(const std::vector<std::string>& features) {
-  const auto answers = [&features](std::string_view id) {
-    return std::find(features.begin(), features.end(), id) != features.end();
-  };
+  const auto answers = [&features](std::string_view id) { return contains(features, id); };
   return answers(SLUICE_AROUND_1)  ? kAround
-         : answers(SLUICE_BATCH_1) ? "batch"
          : answers(SLUICE_ASYNC_1) ? "async"
+         : answers(SLUICE_BATCH_1) ? "batch"
                                    : "handler";
 }
 
 std::string_view kind_of(const sluice_handler& handler) {
-  using plugin::feature_of;
-  return feature_of<sluice_around>(handler, SLUICE_AROUND_1) != nullptr ? kAround
-         : feature_of<sluice_batch>(handler, SLUICE_BATCH_1) != nullptr ? "batch"
-         : feature_of<sluice_async>(handler, SLUICE_ASYNC_1) != nullptr ? "async"
-                                                                        : "handler";
+  const plugin::HandlerKind kind = plugin::kind_of(handler);
+  return plugin::around_of(handler) != nullptr ? kAround
+         : kind == plugin::HandlerKind::async  ? "async"
+         : kind == plugin::HandlerKind::batch  ? "batch"
+                                               : "handler";
 }
 
 std::string handler_text(const sluice_handler& handler, std::string_view kind) {
