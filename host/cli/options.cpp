@@ -280,11 +280,16 @@ OrExit<std::string> read_named(const Arguments& arguments, const std::string& op
   return bytes;
 }
 
-OrExit<void> write_file(const std::filesystem::path& path, const std::string& text) {
+OrExit<void> make_folder_of(const std::filesystem::path& path) {
   std::error_code failed;
   if (path.has_parent_path() && !std::filesystem::create_directories(path.parent_path(), failed) && failed) {
     return Exit::failure("cannot make the folder " + path.parent_path().string() + ": " + failed.message());
   }
+  return {};
+}
+
+OrExit<void> write_file(const std::filesystem::path& path, const std::string& text) {
+  SLUICE_PASS_ON(make_folder_of(path));
   std::ofstream file(path, std::ios::binary);
   file << text;
   return file.flush() ? OrExit<void>() : Exit::failure("cannot write " + path.string() + ": " + std::strerror(errno));

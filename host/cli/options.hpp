@@ -101,6 +101,8 @@ OrExit<operate::MessageTemplate> read_template(const Arguments& arguments);
 OrExit<Descriptor> open_named(const Arguments& arguments, const std::string& option);
 /// The whole file that an option names; exit 1 where it cannot be read, or is larger than any message.
 OrExit<std::string> read_named(const Arguments& arguments, const std::string& option);
+/// Makes the folder that this is to lie in; exit 1 where that cannot be.
+OrExit<void> make_folder_of(const std::filesystem::path& path);
 /// Writes a file, and makes the folders that it is to lie in; exit 1 where that cannot be.
 OrExit<void> write_file(const std::filesystem::path& path, const std::string& text);
 

@@ -107,9 +107,9 @@ TEST(NewPlugin, SaysWhereItCannotWrite) {
   const HostFolder folder;
   folder.write("file", "");
   EXPECT_EQ(folder.run({"new", "plugin", "a", "--dir", "file/a"}).err,
-            "sluice new plugin: cannot write file: Not a directory\n");
+            "sluice new plugin: cannot make the folder file: Not a directory\n");
   EXPECT_EQ(folder.run({"new", "plugin", "a", "--dir", "/proc/a"}).err,
-            "sluice new plugin: cannot write /proc/a: No such file or directory\n");
+            "sluice new plugin: cannot make the folder /proc/a: No such file or directory\n");
   EXPECT_THAT(folder.run({"new", "plugin", "a", "--dir", std::string(300, 'x')}).err, HasSubstr("File name too long"));
 }
 

@@ -1,10 +1,6 @@
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <boost/algorithm/string/replace.hpp>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "base/ranges.hpp"
@@ -123,21 +119,16 @@ std::vector<std::string_view> wanted_parts(const Arguments& arguments) {
 
 /// Makes a folder that is not there yet, and those above it.
 OrExit<void> make_folder(const std::filesystem::path& folder) {
+  SLUICE_PASS_ON(make_folder_of(folder));
   std::error_code failed;
-  if (folder.has_parent_path()) {
-    std::filesystem::create_directories(folder.parent_path(), failed);
-    if (failed) {
-      return Exit::failure("cannot write " + folder.parent_path().string() + ": " + failed.message());
-    }
-  }
-  if (::mkdir(folder.c_str(), 0777) == 0) {
+  if (std::filesystem::create_directory(folder, failed)) {
     return {};
   }
-  return Exit::failure(errno == EEXIST
+  return Exit::failure(!failed || failed == std::errc::file_exists
                            ? folder.string() +
                                  " exists already, and nothing in it is touched; remove it, or name another "
                                  "folder with --dir"
-                           : "cannot write " + folder.string() + ": " + std::strerror(errno));
+                           : "cannot make the folder " + folder.string() + ": " + failed.message());
 }
 
 std::string next_steps(const std::string& plugin, const std::string& folder, std::size_t files) {

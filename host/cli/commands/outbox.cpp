@@ -275,11 +275,7 @@ OrExit<void> write_files(const std::filesystem::path& folder, const std::vector<
   }
   for (const NewFile& file : files) {
     const auto path = folder / file.path;
-    std::error_code failed;
-    std::filesystem::create_directories(path.parent_path(), failed);
-    if (failed) {
-      return Exit::failure("cannot make the folder " + path.parent_path().string() + ": " + failed.message());
-    }
+    SLUICE_PASS_ON(make_folder_of(path));
     SLUICE_PASS_ON(write_new(path, file.text));
   }
   return {};
