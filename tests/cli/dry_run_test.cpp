@@ -90,6 +90,18 @@ TEST(DryRun, ShowsOutcomesThatCommitNothing) {
   EXPECT_TRUE(boost::json::parse(fault.out).at("transaction").is_null());
 }
 
+TEST(DryRun, FindsTheMessageInAnyQueueOfItsJob) {
+  const TransferFolder folder;
+  folder.write("jobs.d/transfers.toml",
+               "[job]\nname = \"both\"\nqueues = [\"receipts:2\", \"transfers:1\"]\nhandler = \"transfer\"\n");
+  folder.send("T-1", kTransfer);
+  const Finished shown = folder.run({"dry-run", "T-1", "--job", "both", "--output", "text"});
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_EQ(shown.out_lines()[0], "message T-1 of transfers, job both: done");
+  EXPECT_THAT(shown.out, HasSubstr("   4  remove message T-1 from transfers, if it is still ours\n"));
+  EXPECT_EQ(folder.run({"dry-run", "T-9", "--job", "both"}).exit_code, 1);
+}
+
 TEST(DryRun, SaysWhatIsNotThere) {
   const TransferFolder folder;
   folder.send("T-1", kTransfer);

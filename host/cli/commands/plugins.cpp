@@ -489,6 +489,23 @@ OrExit<plugin::Outcome> handle(const JobPlan& plan, const config::HostConfig& ho
   return outcome;
 }
 
+/// The message of that id in the first of the job's queues that has it; that one is the job's queue from then on, as
+/// for a host that hands it the message.
+Result<queue::StoredMessage> find_message(JobPlan& plan, const std::string& id, OpenQueues& open) {
+  Result<queue::StoredMessage> found = queue::no_message(plan.config.queue, id);
+  for (const std::string& queue : plan.config.queue_names()) {
+    SLUICE_TRY(oper, open.queues.open_operator(queue));
+    found = (*oper)->get(id, open.deadline());
+    if (found) {
+      plan.config.queue = queue;
+    }
+    if (found || found.error().code() != ErrorCode::not_found) {
+      break;
+    }
+  }
+  return found;
+}
+
 Exit dry_run(const Arguments& arguments, Console& console) {
   SLUICE_TRY(id, the_message_id(arguments));
   SLUICE_TRY(host, load_host_file(arguments));
@@ -496,8 +513,7 @@ Exit dry_run(const Arguments& arguments, Console& console) {
   plugin::PluginRegistry registry;
   SLUICE_TRY(plan, plan_of(*host, arguments.get("job"), registry));
   OpenQueues open(*host);
-  SLUICE_TRY(oper, open.queues.open_operator(plan->config.queue));
-  SLUICE_TRY(message, (*oper)->get(*id, open.deadline()));
+  SLUICE_TRY(message, find_message(*plan, *id, open));
   SLUICE_TRY(outcome, handle(*plan, *host, message->message, open, console));
   const DryRun run{plan->config.name,
                    plan->config.queue,
@@ -551,7 +567,8 @@ std::vector<Command> plugin_commands() {
           .summary = "Run a job's handler on one message, and show what it would commit",
           .usage = "ID --job JOB [--output json|text] [--allow-insecure-files] [--config FILE]",
           .description =
-              "Takes the message as it lies in the job's queue, dead-letter half included, and runs the job's handler "
+              "Takes the message as it lies in a queue of the job's, dead-letter half included, and runs the job's "
+              "handler "
               "on it in this process. Then it prints the outcome and the transaction that would end the message: the "
               "messages and writes that the handler staged, in DynamoDB's or SQL's words. The message is not claimed, "
               "and nothing of the transaction is committed. What the handler does by itself, such as a request to "
