@@ -273,6 +273,8 @@ TEST(Replay, TakesALineOfAnExport) {
   const std::vector<std::pair<Words, std::string>> wrong{
       {{"replay", "--file", "dump", "--queue", "orders", "--line", "3"}, "--file dump has 2 lines, and no line 3"},
       {{"replay", "A-9", "--file", "dump", "--queue", "orders"}, "--file dump has 2 lines, and none is message A-9"},
+      {{"replay", "nobody", "--file", "dump", "--queue", "orders", "--line", "2"},
+       "--file dump has 2 lines, and line 2 is not message nobody"},
       {{"replay", "--file", "dump", "--queue", "orders", "--line", "x"}, "--line"},
       {{"replay", "--file", "bad", "--queue", "orders"}, "--file bad, line 1: "},
       {{"replay", "--file", "nowhere", "--queue", "orders"}, "--file nowhere: No such file"},

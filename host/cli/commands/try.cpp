@@ -78,7 +78,8 @@ OrExit<Subject> stored_of(const Arguments& arguments, OpenQueues& open, const st
   return Subject{queue, std::move(*record), true};
 }
 
-/// One line of what `sluice export` wrote: that of --line, else the one of the id, else the first.
+/// One line of what `sluice export` wrote: that of --line, which is to be the id's, else the one of the id, else the
+/// first.
 OrExit<Subject> exported(const Arguments& arguments) {
   const std::string name = arguments.get("file");
   constexpr std::size_t kMostLines = 1'000'000'000;
@@ -99,7 +100,7 @@ OrExit<Subject> exported(const Arguments& arguments) {
       return Exit::failure("--file " + name + ", line " + std::to_string(number) + ": " + record.error().message() +
                            "; a line is one message as `sluice export` writes it");
     }
-    if (*wanted != 0 || id.empty() || record->message.id == id) {
+    if (id.empty() || record->message.id == id) {
       return Subject{arguments.get("queue"), std::move(*record), false};
     }
   }
@@ -108,9 +109,10 @@ OrExit<Subject> exported(const Arguments& arguments) {
                          (status == operate::LineReader::Status::too_long ? "too long" : std::strerror(errno)));
   }
   return Exit::failure("--file " + name + " has " + counted(number, "line") +
-                       (*wanted != 0 ? ", and no line " + std::to_string(*wanted)
-                        : id.empty() ? ", and no message"
-                                     : ", and none is message " + visible(id)));
+                       (*wanted > number ? ", and no line " + std::to_string(*wanted)
+                        : id.empty()     ? ", and no message"
+                        : *wanted != 0   ? ", and line " + std::to_string(*wanted) + " is not message " + visible(id)
+                                         : ", and none is message " + visible(id)));
 }
 
 // ---- What is shown
