@@ -128,9 +128,11 @@ class TableSession {
   OrExit<dynamo::TableDescription> describe() {
     const queue::dynamodb::TableSpec& spec = target_->spec;
     return or_end(client().describe_table(spec.table, deadline()), [&](const auto& why) {
-      const Error error = queue::table::store_error({spec.table, spec.table, spec.index, region()}, why);
-      return Exit::failure(target_->place.explained(error, target_->place.queue()));
+      return failure(queue::table::store_error({spec.table, spec.table, spec.index, region()}, why));
     });
+  }
+  Exit failure(const Error& error) const {
+    return Exit::failure(target_->place.explained(error, target_->place.queue()));
   }
 
  private:
@@ -209,6 +211,10 @@ std::string terraform_policy(std::string_view name, const std::vector<PolicyStat
   return text + "}\n";
 }
 
+using queue::table::TableFinding;
+
+std::string text_of(const TableFinding& finding) { return finding.what + "; " + finding.mend; }
+
 constexpr Duration kTableTime = std::chrono::minutes(10);
 
 Exit make_table(const TableTarget& target, Console& console) {
@@ -239,7 +245,7 @@ Exit make_table(const TableTarget& target, Console& console) {
   const std::string place = endpoint ? *endpoint : session->region();
   if (target.spec.ttl) {
     if (const auto finding = queue::dynamodb::switch_ttl_on(client, target.spec, session->deadline())) {
-      console.note(finding->what + "; " + finding->mend);
+      console.note(text_of(*finding));
     }
   }
   return show_result(console,
@@ -431,10 +437,9 @@ Exit show_or_change(const Arguments& arguments, Console& console) {
   }
   SLUICE_TRY(session, TableSession::open(*target));
   const queue::table::QueueTable place{target->place.queue(), target->spec.table, {}, session->region()};
-  const auto explained = [&](const Error& error) { return Exit::failure(target->place.explained(error, place.queue)); };
   SLUICE_TRY(change, or_end(look_or_change(*session, place, static_cast<std::uint32_t>(*wanted),
                                            target->place.host().queue(place.queue).shards),
-                            explained));
+                            [&](const Error& error) { return session->failure(error); }));
   if (change->written) {
     if (const auto noted = note_change(*target, *change, *session); !noted) {
       console.note("`sluice audit` does not show this: " + noted.error().message());
@@ -445,7 +450,6 @@ Exit show_or_change(const Arguments& arguments, Console& console) {
 
 using queue::table::ExaminedItems;
 using queue::table::FindingLevel;
-using queue::table::TableFinding;
 
 operate::Cell cell_of(FindingLevel level) {
   return level == FindingLevel::unfit     ? operate::Cell("error", Colour::red)
@@ -459,21 +463,19 @@ constexpr std::size_t kMostRequests = 100;
 /// What a look at keys and at items has found.
 struct Examined {
   std::vector<TableFinding> findings;
-  bool usable = false;
   std::optional<ExaminedItems> items;
-};
 
-bool is_usable(const std::vector<TableFinding>& findings) {
-  return std::all_of(findings.begin(), findings.end(),
-                     [](const TableFinding& finding) { return finding.level == FindingLevel::advice; });
-}
+  bool usable() const {
+    return std::all_of(findings.begin(), findings.end(),
+                       [](const TableFinding& finding) { return finding.level == FindingLevel::advice; });
+  }
+};
 
 Examined examine(TableSession& session, const TableTarget& target, const dynamo::TableDescription& table,
                  bool all_items) {
   Examined examined{.findings = queue::dynamodb::examine_table(table, target.spec)};
   std::vector<TableFinding>& findings = examined.findings;
-  examined.usable = is_usable(findings);
-  if (!examined.usable) {
+  if (!examined.usable()) {
     return examined;
   }
   if (auto ttl = queue::dynamodb::examine_ttl(session.client(), target.spec, session.deadline())) {
@@ -491,7 +493,6 @@ Examined examine(TableSession& session, const TableTarget& target, const dynamo:
                         "allow dynamodb:Scan to have them counted"});
     return examined;
   }
-  examined.usable = is_usable(items->findings);
   std::move(items->findings.begin(), items->findings.end(), std::back_inserter(findings));
   if (!items->whole) {
     findings.push_back({FindingLevel::advice, "only the first " + std::to_string(items->read) + " items were looked at",
@@ -513,7 +514,7 @@ std::string json_report(const TableTarget& target, const Examined& examined) {
     put_object(each, "level", cell_of(one.level).text, "what", one.what, "mend", one.mend);
   };
   return json_line(
-      members_of(target), "ok", examined.usable, "findings", array_of(examined.findings, finding), "items",
+      members_of(target), "ok", examined.usable(), "findings", array_of(examined.findings, finding), "items",
       [&examined](JsonWriter& member) { examined.items ? write_items(member, *examined.items) : member.null(); });
 }
 
@@ -521,10 +522,9 @@ std::string text_report(const TableTarget& target, const Examined& examined, con
   std::string text;
   for (const TableFinding& finding : examined.findings) {
     const operate::Cell level = cell_of(finding.level);
-    text +=
-        tinted(level.text, level.colour, screen.colours) + ": " + visible(finding.what + "; " + finding.mend) + "\n";
+    text += tinted(level.text, level.colour, screen.colours) + ": " + visible(text_of(finding)) + "\n";
   }
-  if (examined.usable) {
+  if (examined.usable()) {
     text += "table " + target.spec.table + target.with_index() +
             (target.spec.layout.indexed ? " holds a queue\n" : " holds leased queues\n");
   }
@@ -538,19 +538,16 @@ Exit check_table(const Arguments& arguments, Console& console) {
   const Examined examined = examine(*session, *target, *table, arguments.has("all-items"));
   if (console.shows_text()) {
     console.out(text_report(*target, examined, console.screen()));
-    return examined.usable ? Exit::ok() : Exit::silent(kExitFailure);
+    return examined.usable() ? Exit::ok() : Exit::silent(kExitFailure);
   }
   console.out(json_report(*target, examined));
-  if (examined.usable) {
-    return Exit::ok();
-  }
   std::vector<std::string> lines;
   for (const TableFinding& finding : examined.findings) {
     if (finding.level != FindingLevel::advice) {
-      lines.push_back(finding.what + "; " + finding.mend);
+      lines.push_back(text_of(finding));
     }
   }
-  return {kExitFailure, std::move(lines)};
+  return Exit::failed_if_any(std::move(lines));
 }
 
 using queue::dynamodb::Role;
