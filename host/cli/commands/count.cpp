@@ -55,7 +55,7 @@ OrExit<Look> look(QueueSession& session, const Wanted& wanted) {
       continue;
     }
     const SteadyTime begun = session.clock().steady_now();
-    auto report = read_report(session, name, Halves::both, wanted.exact);
+    auto report = read_report(session, name, {queue::Half::standard, queue::Half::dlq}, wanted.exact);
     if (report.has_value()) {
       seen.reports.push_back(std::move(*report));
     } else if (seen.one) {
@@ -293,7 +293,7 @@ Exit stats(const Arguments& arguments, Console& console) {
 
 Exit dlq(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, QueueSession::open(arguments));
-  SLUICE_TRY(report, read_report(*session, session->queue(), Halves::dlq, true));
+  SLUICE_TRY(report, read_report(*session, session->queue(), {queue::Half::dlq}, true));
   if (console.shows_text()) {
     const std::string errors = error_table(report->dlq, session->clock().wall_now(), console.screen());
     return print(counted(report->dlq.counts.total(), "message") + " in the dead-letter half of queue " + report->queue +

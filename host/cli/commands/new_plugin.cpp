@@ -8,6 +8,7 @@
 #include "base/text/lower_case.hpp"
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
+#include "config/syntax.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/options.hpp"
 #include "host/cli/plugin_template.hpp"
@@ -41,14 +42,14 @@ constexpr std::string_view kTaken =
     "wchar_t while xor xor_eq all clean edit_cache help install package package_source preinstall rebuild_cache test ";
 
 bool is_small_letter(char c) { return c >= 'a' && c <= 'z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_taken(const std::string& name) { return kTaken.find(" " + name + " ") != std::string_view::npos; }
 
 bool is_plugin_name(const std::string& name) {
   return !name.empty() && name.size() <= kMaxName && is_small_letter(name.front()) && name.back() != '_' &&
-         name.find("__") == std::string::npos &&
-         std::all_of(name.begin(), name.end(), [](char c) { return is_small_letter(c) || is_digit(c) || c == '_'; });
+         name.find("__") == std::string::npos && std::all_of(name.begin(), name.end(), [](char c) {
+           return is_small_letter(c) || config::is_digit(c) || c == '_';
+         });
 }
 
 /// What somebody may have meant: "Thumb-Maker" is thumb_maker. Empty where nothing is near.
@@ -58,7 +59,7 @@ std::string nearest_name(const std::string& text) {
     return name;
   }
   for (const char small : lower_case(text)) {
-    if (is_small_letter(small) || (is_digit(small) && !name.empty())) {
+    if (is_small_letter(small) || (config::is_digit(small) && !name.empty())) {
       name += small;
     } else if (!name.empty() && name.back() != '_') {
       name += '_';
@@ -146,7 +147,7 @@ Exit new_plugin(const Arguments& arguments, Console& console) {
   SLUICE_PASS_ON(make_folder(folder));
   std::vector<std::string> files;
   for (const TemplateFile& file : plugin_template()) {
-    if (std::find(parts.begin(), parts.end(), file.part) == parts.end()) {
+    if (!contains(parts, file.part)) {
       continue;
     }
     files.push_back(filled_in(file.path, *name));

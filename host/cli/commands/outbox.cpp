@@ -188,21 +188,22 @@ Pruned prune_all(const ChosenOutbox& outbox, AdminSession& desk, Duration age, C
   while (true) {
     const auto gone = desk.prune({.sent_before = age, .limit = kPruneBatch}, outbox.deadline());
     if (!gone) {
-      console.end_progress();
       pruned.stopped_by = gone.error().message();
-      return pruned;
+      break;
     }
     pruned.rows += *gone;
     console.progress(std::to_string(pruned.rows) + " rows deleted" +
                      progress.text(pruned.rows, outbox.clock->steady_now()));
-    if (*gone == kPruneBatch && interrupt.raised()) {
-      pruned.stopped_by = kInterrupted;
+    if (*gone < kPruneBatch) {
+      break;
     }
-    if (*gone < kPruneBatch || !pruned.stopped_by.empty()) {
-      console.end_progress();
-      return pruned;
+    if (interrupt.raised()) {
+      pruned.stopped_by = kInterrupted;
+      break;
     }
   }
+  console.end_progress();
+  return pruned;
 }
 
 Exit report_pruned(const ChosenOutbox& outbox, bool dry_run, std::uint64_t rows, Console& console) {
@@ -294,12 +295,9 @@ std::string as_text(const std::string& source, const std::string& folder, const 
 }
 
 std::string as_json(const std::string& folder, const Conversion& conversion) {
-  return json_line("files",
-                   array_of(conversion.files,
-                            [&folder](JsonWriter& json, const NewFile& file) {
-                              json.value((std::filesystem::path(folder) / file.path).string());
-                            }),
-                   "remarks", array_of(conversion.remarks, [](JsonWriter& json, const convert::Remark& remark) {
+  const auto path_of = [&folder](const NewFile& file) { return (std::filesystem::path(folder) / file.path).string(); };
+  return json_line("files", mapped(conversion.files, path_of), "remarks",
+                   array_of(conversion.remarks, [](JsonWriter& json, const convert::Remark& remark) {
                      put_object(json, "line", remark.line, "field", remark.field, "remark", remark.what);
                    }));
 }

@@ -140,7 +140,7 @@ Exit follow(FleetSession& session, const std::vector<fleet::Given>& given, const
 Exit follow_taken(FleetSession& session, const std::vector<fleet::Given>& taken, Console& console) {
   std::vector<std::string> wishes;  // each once, though it stood on several boards
   for (const fleet::Given& one : taken) {
-    if (std::find(wishes.begin(), wishes.end(), one.directive.text()) == wishes.end()) {
+    if (!contains(wishes, one.directive.text())) {
       wishes.push_back(one.directive.text());
     }
   }
@@ -243,8 +243,8 @@ Directive order_of(Wish wish, const std::string& word) {
 
 /// Says what became of an order, by the host that carried it out.
 Exit show(const std::string& order, const std::string& host, const std::string& text, Console& console) {
-  return show_result(console, wrapped(visible((host.empty() ? "" : host + ": ") + text) + "\n", console.screen()),
-                     "what", order, "host", host, "text", text);
+  return show_result(console, wrapped(visible(host + ": " + text) + "\n", console.screen()), "what", order, "host",
+                     host, "text", text);
 }
 
 /// What hosts said to an order that was given through the store. Exit 1 where one refused it or has not looked in time.
@@ -464,7 +464,7 @@ Exit wait_until_gone(FleetSession& session, const std::string& host, const std::
       return show_ends(host, std::move(ends), console);
     }
     for (const fleet::KnownHost& known : view->hosts) {
-      if (std::find(instances.begin(), instances.end(), known.record.instance) != instances.end()) {
+      if (contains(instances, known.record.instance)) {
         progress.show(known);
       }
     }

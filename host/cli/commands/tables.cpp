@@ -559,7 +559,7 @@ std::vector<Role> named_roles(const Arguments& arguments) {
   std::vector<Role> roles;
   for (const std::string& name : arguments.all("role")) {
     const auto role = queue::dynamodb::role_of(name);
-    if (std::find(roles.begin(), roles.end(), *role) == roles.end()) {
+    if (!contains(roles, *role)) {
       roles.push_back(*role);
     }
   }

@@ -207,16 +207,12 @@ class TopLookout : boost::noncopyable {
   }
 
   void carry_out(const TopWish& wish) {
-    std::string said;
-    if (wish.kind == TopWish::Kind::pause) {
-      const fleet::Directive pause{
-          .id = {}, .wish = fleet::Wish::pause, .target = fleet::Target::queue, .name = wish.queue};
-      const auto given = session_.give(pause, wish.queue);
-      said = given.has_error() ? given.error().lines().front() : "queue " + wish.queue + " is paused";
-    } else {
-      const auto taken = session_.reset(fleet::Wish::pause, wish.queue);
-      said = taken.has_error() ? taken.error().lines().front() : "queue " + wish.queue + " is resumed";
-    }
+    const bool pauses = wish.kind == TopWish::Kind::pause;
+    const fleet::Directive pause{
+        .id = {}, .wish = fleet::Wish::pause, .target = fleet::Target::queue, .name = wish.queue};
+    const auto done = pauses ? session_.give(pause, wish.queue) : session_.reset(pause.wish, wish.queue);
+    std::string said = done.has_error() ? done.error().lines().front()
+                                        : "queue " + wish.queue + (pauses ? " is paused" : " is resumed");
     with([&said](TopModel& model) { model.say(std::move(said)); });
   }
 

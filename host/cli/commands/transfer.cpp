@@ -95,7 +95,7 @@ class ImportRun {
     }
     const int reason = errno;
     // What was read before an error or an interruption is good, and is kept.
-    if (!failed_) {
+    if (store_error_.empty()) {
       flush();
     }
     console_.end_progress();
@@ -135,7 +135,6 @@ class ImportRun {
   bool flush() {
     const auto refusals = importer_.flush(session_.deadline());
     if (refusals.has_error()) {
-      failed_ = true;
       store_error_ = session_.explained(refusals.error());
       return false;
     }
@@ -149,7 +148,7 @@ class ImportRun {
 
   Exit finish(LineReader::Status status, int reason) {
     constexpr const char* kAgain = "; the same command again passes over what is there and goes on";
-    if (failed_) {
+    if (!store_error_.empty()) {
       stopped_by_ = store_error_;
       return Exit::failure("stopped at line " + std::to_string(importer_.unwritten_line()) + " (" + so_far() +
                            "): " + store_error_ + kAgain);
@@ -183,8 +182,7 @@ class ImportRun {
   const bool keep_going_;
   operate::Importer importer_;
   std::uint64_t line_ = 0;
-  bool failed_ = false;  ///< the store could not go on
-  std::string store_error_;
+  std::string store_error_;  ///< why the store could not go on; empty: it could
   std::string stopped_by_;
 };
 

@@ -152,24 +152,20 @@ class TryReport {
   void finish(const AttemptEnd& end, bool settled) {
     const plugin::Outcome none{plugin::OutcomeStatus::fault, {}, end.reason};
     const config::JobConfig& job = choice_.plan.config;
+    const plugin::Outcome& outcome = end.outcome ? *end.outcome : none;
     const DryRun run{job.name,
                      job.queue,
                      subject_.record.message.id,
                      plugin::effect_store(job.queue, choice_.host.store_of(job.queue).kind),
                      job.idempotency.has_value(),
-                     end.outcome ? *end.outcome : none,
-                     settled ? std::string() : refusal_of(end)};
+                     outcome,
+                     settled ? std::string() : refused_sends(choice_.host, queues_, job.queue, outcome)};
     console_.shows_text() ? text(end, run, settled) : json(end, run, settled);
   }
 
  private:
   std::uint32_t most() const { return choice_.plan.config.retry.max_attempts; }
   std::string of_most() const { return most() == 0 ? "" : " of " + std::to_string(most()); }
-
-  /// What is wrong with the effects that shows without the store; empty: nothing.
-  std::string refusal_of(const AttemptEnd& end) const {
-    return end.outcome ? refused_sends(choice_.host, queues_, choice_.plan.config.queue, *end.outcome) : std::string();
-  }
 
   /// Of a crash with a line for each function of its stack.
   static std::string reason_text(const AttemptEnd& end) {

@@ -47,16 +47,9 @@ void write_check(JsonWriter& json, const CheckResult& check) {
     put_object(writer, "level", to_string(one.level), "what", one.what, "where", one.where, "why", one.why, "mend",
                one.mend);
   };
-  const auto figures = [&check](JsonWriter& writer) {
-    writer.begin_object();
-    for (const auto& [name, number] : check.figures) {
-      put_members(writer, name, number);
-    }
-    writer.end_object();
-  };
   put_object(json, "check", check.check, "handler", or_null(!check.handler.empty(), check.handler), "verdict",
              to_string(check.verdict()), "findings", array_of(check.findings, finding), "notes", check.notes, "figures",
-             figures);
+             check.figures);
 }
 
 std::string json_of(const Report& report, bool good) {

@@ -120,8 +120,8 @@ std::string body_text(const queue::Message& message) {
 
 }  // namespace
 
-std::string coloured(std::string_view text, Colour colour) {
-  if (colour == Colour::none || text.empty()) {
+std::string tinted(std::string_view text, Colour colour, bool colours) {
+  if (!colours || colour == Colour::none || text.empty()) {
     return std::string(text);
   }
   return std::string(kCodes.at(static_cast<std::size_t>(colour))) + std::string(text) + std::string(kPlain);

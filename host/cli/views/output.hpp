@@ -111,12 +111,8 @@ Exit show_result(Console& console, const std::string& text, const Members&... me
   return print(console.shows_text() ? text : json_line(members...), console);
 }
 
-/// `text` in a colour, for a terminal.
-std::string coloured(std::string_view text, Colour colour);
-/// The same where there are colours.
-inline std::string tinted(const std::string& text, Colour colour, bool colours) {
-  return colours ? coloured(text, colour) : text;
-}
+/// `text` in a colour, where there are colours.
+std::string tinted(std::string_view text, Colour colour, bool colours);
 
 /// What ends every colour.
 inline constexpr std::string_view kPlain = "\x1b[0m";

@@ -55,15 +55,13 @@ std::optional<Duration> QueueReport::oldest_ready(WallTime now) const {
   return std::max(Duration(now - *standard.counts.oldest_ready), Duration::zero());
 }
 
-OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue, Halves halves, bool exact) {
+OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue, const std::vector<queue::Half>& halves,
+                                bool exact) {
   QueueReport report;
   report.queue = queue;
   SLUICE_TRY(opened, session.checked(session.queues().open_operator(queue), queue));
   const auto before = session.cost();
-  for (const queue::Half half : {queue::Half::standard, queue::Half::dlq}) {
-    if (half == queue::Half::standard && halves == Halves::dlq) {
-      continue;
-    }
+  for (const queue::Half half : halves) {
     SLUICE_TRY(found, session.checked(
                           (*opened)->overview({.half = half, .ids = kFirstIds, .errors = kErrorGroups, .exact = exact},
                                               kNoDeadline),

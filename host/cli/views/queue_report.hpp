@@ -25,11 +25,9 @@ struct QueueReport {
   std::optional<Duration> oldest_ready(WallTime now) const;
 };
 
-enum class Halves { both, dlq };
-
-/// Reads one half or both, each once. `exact`: counted, where the store has older numbers that are cheaper.
-OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue, Halves halves = Halves::both,
-                                bool exact = false);
+/// Reads those halves, each once. `exact`: counted, where the store has older numbers that are cheaper.
+OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue, const std::vector<queue::Half>& halves,
+                                bool exact);
 
 // Members of an object that the caller begins and ends.
 

@@ -1,6 +1,7 @@
 #include "host/cli/views/transaction_report.hpp"
 
 #include <array>
+#include <boost/algorithm/string/replace.hpp>
 #include <charconv>
 #include <cmath>
 #include <variant>
@@ -39,14 +40,6 @@ std::string real_text(double value) {
   return std::string(digits.data(), end.ptr);
 }
 
-std::string in_quotes(std::string_view text) {
-  std::string literal = "'";
-  for (const char c : text) {
-    literal += c == '\'' ? "''" : std::string(1, c);
-  }
-  return literal + "'";
-}
-
 /// As SQL writes it.
 std::string literal(const SqlValue& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) {
@@ -56,7 +49,7 @@ std::string literal(const SqlValue& value) {
     return real_text(*real);
   }
   if (const auto* text = std::get_if<std::string>(&value)) {
-    return in_quotes(*text);
+    return "'" + boost::replace_all_copy(*text, "'", "''") + "'";
   }
   if (const auto* blob = std::get_if<queue::SqlBlob>(&value)) {
     return "x'" + to_hex(blob->bytes) + "'";
