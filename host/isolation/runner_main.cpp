@@ -26,7 +26,7 @@ Result<const sluice_handler*> find_handler(const std::string& file, const std::s
   const Descriptor given(descriptor);
   const plugin::LibraryResult library = plugin::load_library(plugin_path(file, descriptor));
   if (library.plugin == nullptr) {
-    return Error(ErrorCode::invalid, library.why);
+    return Error(ErrorCode::invalid, file + " " + library.why);
   }
   if (const sluice_handler* found = plugin::find_handler(*library.plugin, name)) {
     return found;

@@ -190,31 +190,28 @@ void keep(std::shared_ptr<const SealedFile> bytes) {
   kept.push_back(std::move(bytes));
 }
 
-/// Loads `path`, which is where the bytes of `file` are.
-LibraryResult load(const std::string& file, const std::string& path, std::shared_ptr<const SealedFile> bytes) {
-  const auto refused = [&file](const std::string& why, bool loaded) {
-    return LibraryResult{nullptr, file + " " + why, loaded, nullptr};
-  };
+/// Loads what lies under that name; `bytes`: what it was copied into, if it was.
+LibraryResult load(const std::string& path, std::shared_ptr<const SealedFile> bytes) {
   const auto read = read_plugin_file(path);
   if (!read) {
-    return refused(read.error().message(), false);
+    return {.why = read.error().message()};
   }
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed
   if (library == nullptr) {
-    return refused(explain_load_error(path, ::dlerror()), false);
+    return {.why = explain_load_error(path, ::dlerror())};
   }
   keep(bytes);
   const void* symbol = ::dlsym(library, SLUICE_PLUGIN_SYMBOL);
   if (symbol == nullptr) {
-    return refused(kNoSymbol, true);
+    return {.why = kNoSymbol, .loaded = true};
   }
   const auto* plugin = static_cast<const sluice_plugin*>(symbol);
   if (const auto why = refuse_plugin(*plugin, read->symbol_size)) {
-    return refused(*why, true);
+    return {.why = *why, .loaded = true};
   }
   if (const std::string differs = read->note ? difference(read->note->table(), *plugin) : std::string();
       !differs.empty()) {
-    return refused("has a note and a table that differ: " + differs + "; build it again", true);
+    return {.why = "has a note and a table that differ: " + differs + "; build it again", .loaded = true};
   }
   return {plugin, {}, true, std::move(bytes)};
 }
@@ -225,27 +222,24 @@ constexpr const char* kHasChanged = "has changed while it was looked at: reload 
 /// executed, from memory, so that it finds no library by `$ORIGIN`. `digest`: what it had at a first look, before which
 /// nothing of it is copied into memory, however large it is; empty: that was cut short.
 LibraryResult load_pinned_library(const std::string& file, const std::string& sha256, const std::string& digest) {
-  const auto refused = [&file](const std::string& why) {
-    return LibraryResult{nullptr, file + " " + why, false, nullptr};
-  };
   if (const auto elf = ElfFile::open(file); !elf) {
-    return refused(elf.error().message());
+    return {.why = elf.error().message()};
   }
   if (digest.empty()) {
-    return refused(kHasChanged);
+    return {.why = kHasChanged};
   }
   if (digest != sha256 && SLUICE_GUARD(plugin_pins)) {
-    return refused("has the sha256 " + digest + ", and a job pins " + sha256 +
-                   ": put the file that was meant in its place, or correct sha256 in the job's [job.plugin]");
+    return {.why = "has the sha256 " + digest + ", and a job pins " + sha256 +
+                   ": put the file that was meant in its place, or correct sha256 in the job's [job.plugin]"};
   }
   const auto bytes = SealedFile::copy_of(file);
   if (!bytes) {
-    return refused(bytes.error().message());
+    return {.why = bytes.error().message()};
   }
   if ((*bytes)->sha256() != sha256 && SLUICE_GUARD(plugin_pins)) {
-    return refused(kHasChanged);
+    return {.why = kHasChanged};
   }
-  return load(file, (*bytes)->path(), *bytes);
+  return load((*bytes)->path(), *bytes);
 }
 
 constexpr std::size_t kFileLimit = 1000;
@@ -361,7 +355,7 @@ LibraryResult load_library(const std::string& file, std::size_t generation) {
   for (std::size_t i = 0; i < generation; ++i) {
     path /= ".";
   }
-  return load(file, (path / whole.filename()).string(), nullptr);
+  return load((path / whole.filename()).string(), nullptr);
 }
 
 const sluice_handler* find_handler(const sluice_plugin& plugin, const std::string& name) {
@@ -493,7 +487,7 @@ void PluginRegistry::load(const std::string& file) {
     known_[file] = {identity, {}, true, generation, result.bytes ? result.bytes->sha256() : digest};
   }
   if (result.plugin == nullptr) {
-    reject(file, result.why.substr(file.size() + 1));
+    reject(file, result.why);
     known_[file].why = result.loaded ? rejected_.back().why : std::string();
     return;
   }

@@ -52,10 +52,10 @@ class SealedFile : boost::noncopyable {
 
 /// What became of a file. Value.
 struct LibraryResult {
-  const sluice_plugin* plugin = nullptr;    ///< null when it cannot be used
-  std::string why;                          ///< then: one line with the file's name and the mend
-  bool loaded = false;                      ///< the dynamic linker has it, and will keep it until the process ends
-  std::shared_ptr<const SealedFile> bytes;  ///< what was loaded, when it had to have a digest
+  const sluice_plugin* plugin = nullptr;      ///< null when it cannot be used
+  std::string why{};                          ///< then: one line with the mend, which follows the file's name
+  bool loaded = false;                        ///< the dynamic linker has it, and will keep it until the process ends
+  std::shared_ptr<const SealedFile> bytes{};  ///< what was loaded, when it had to have a digest
 };
 
 /// Looks at the file, loads it, finds its symbol and checks it. Nothing of the plugin is called, though its static

@@ -152,8 +152,7 @@ const sluice_plugin* load(const std::string& file, const isolation::TrialSteps& 
   steps.next("load");
   const plugin::LibraryResult library = plugin::load_library(file);
   if (library.plugin == nullptr) {
-    const std::string why = library.why.substr(std::min(file.size() + 1, library.why.size()));
-    steps.tell(told_finding(refusal_finding(library.loaded ? "table" : "load", why)));
+    steps.tell(told_finding(refusal_finding(library.loaded ? "table" : "load", library.why)));
   }
   return library.plugin;
 }
