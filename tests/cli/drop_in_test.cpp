@@ -55,6 +55,9 @@ TEST(DropInWords, ReadFlagsBeforeAndBehindTheCommand) {
   EXPECT_EQ(parse_drop_in({"get", "--id", "--help"}).arguments.get("id"), "--help") << "whatever follows is the value";
   EXPECT_TRUE(parse_drop_in({"get", "-h"}).wants_help);
   EXPECT_EQ(parse_drop_in({"ls", "--", "--id"}).error, "");
+  EXPECT_TRUE(parse_drop_in({"purge", "--yes"}).arguments.has("yes"));
+  EXPECT_TRUE(parse_drop_in({"purge", "--yes=true"}).arguments.has("yes"));
+  EXPECT_FALSE(parse_drop_in({"purge", "--yes=false"}).arguments.has("yes"));
   EXPECT_EQ(parse_drop_in({}).command, nullptr);
   EXPECT_EQ(parse_drop_in({"--table-name", "ls"}).command, nullptr) << "a value is no command";
 }
@@ -65,6 +68,7 @@ TEST(DropInWords, SayWhatIsWrongInDynamoMqsWords) {
   EXPECT_EQ(parse_drop_in({"ls", "--id", "x"}).error, "unknown flag: --id");
   EXPECT_EQ(parse_drop_in({"ls", "-x"}).error, "unknown shorthand flag: 'x' in -x");
   EXPECT_EQ(parse_drop_in({"get", "--id"}).error, "flag needs an argument: --id");
+  EXPECT_EQ(parse_drop_in({"purge", "--yes=no"}).error, "invalid argument \"no\" for \"--yes\" flag");
   EXPECT_EQ(parse_drop_in({"x"}).error, "unknown command \"x\" for \"dynamomq\"");
   EXPECT_EQ(parse_drop_in({"qsta"}).error,
             "unknown command \"qsta\" for \"dynamomq\"\n\nDid you mean this?\n\tqstat\n");

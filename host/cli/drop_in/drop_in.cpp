@@ -72,7 +72,12 @@ std::string read_flag(const Command* command, const Words& words, std::size_t& a
   }
   std::string& value = values[our_name(flag->name)];
   if (flag->value.empty()) {
-    value = "true";
+    value = equals == std::string::npos ? "true" : word.substr(equals + 1);
+    if (value == "false") {
+      values.erase(our_name(flag->name));
+    } else if (value != "true") {
+      return "invalid argument \"" + value + "\" for \"--" + name + "\" flag";
+    }
   } else if (equals != std::string::npos) {
     value = word.substr(equals + 1);
   } else if (at + 1 < words.size()) {
