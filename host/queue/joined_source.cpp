@@ -160,6 +160,7 @@ static std::vector<Outcome> by_part(std::size_t parts, std::span<const Item> ite
       }
     }
     std::vector<Outcome> done = own.empty() ? std::vector<Outcome>() : work(part, own);
+    fill_up(done, own.size());
     for (std::size_t i = 0; i < done.size(); ++i) {
       results[places[i]] = std::move(done[i]);
     }

@@ -46,6 +46,7 @@ class EmittingSource : public Source {
       }
     }
     auto settled = allowed.empty() ? std::vector<SettleResult>() : source_->settle(allowed, deadline);
+    fill_up(settled, allowed.size());
     auto next = settled.begin();
     std::vector<SettleResult> results;
     results.reserve(ends.size());

@@ -173,8 +173,7 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
                                               StepEffects& effects) {
   SLUICE_ASSERT(settling_);
   settling_ = false;
-  static const Error kNoAnswer(ErrorCode::internal, "the source gave no result for a completion");
-  results.resize(order.tasks.size(), {queue::SettleStatus::failed, kNoAnswer});
+  queue::fill_up(results, order.tasks.size());
   Tallies tallies;
   std::vector<queue::Delivery> anew;
   std::vector<Task*> again;
@@ -367,8 +366,7 @@ LeaseKeeper::Order LeaseKeeper::next(SteadyTime now) {
 void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results, SteadyTime now,
                            StepEffects& effects) {
   extending_ = false;
-  static const Error kNoAnswer(ErrorCode::internal, "the source gave no result for an extension");
-  results.resize(order.tasks.size(), {queue::SettleStatus::failed, {}, {}, kNoAnswer});
+  queue::fill_up(results, order.tasks.size());
   std::optional<Error> failure;
   for (std::size_t i = 0; i < order.tasks.size(); ++i) {
     if (results[i].status == queue::SettleStatus::failed && order.tasks[i]->open()) {

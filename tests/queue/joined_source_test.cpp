@@ -8,6 +8,7 @@
 #include "base/random.hpp"
 #include "tests/support/desk.hpp"
 #include "tests/support/fake_clock.hpp"
+#include "tests/support/forwarding_source.hpp"
 #include "tests/support/sim_queues.hpp"
 
 namespace sluice::test {
@@ -180,6 +181,16 @@ TEST_F(JoinedSourceTest, ACheckpointGoesToThePartThatTheMessageIsOf) {
   receipt.version = stored.version;
   const Completion done{.receipt = receipt};
   EXPECT_EQ(joined_->settle(std::span(&done, 1), Deadline::never())[0].status, queue::SettleStatus::applied);
+}
+
+TEST_F(JoinedSourceTest, WhatASourceGivesNoResultForIsNotLost) {
+  std::vector<JoinedSource::Part> parts;
+  parts.push_back({std::make_unique<MuteSource>(*queues_.open_source({"urgent"})), 1, 30s, 0});
+  JoinedSource joined(std::move(parts));
+  const queue::Receipt receipt{.id = "a", .version = 1};
+  const Completion done{.receipt = receipt};
+  EXPECT_EQ(joined.settle(std::span(&done, 1), Deadline::never()).at(0).status, queue::SettleStatus::failed);
+  EXPECT_EQ(joined.extend(std::span(&receipt, 1), 30s, Deadline::never()).at(0).status, queue::SettleStatus::failed);
 }
 
 /// As an outbox: its records have no room for progress.

@@ -137,6 +137,16 @@ TEST_F(SendingFirstTest, ARowWhoseMarkIsLostIsSentAgainAndStoredOnce) {
   EXPECT_THAT(lying_in("mail"), ElementsAre("1", "2"));
 }
 
+TEST_F(SendingFirstTest, ARowThatNothingIsSaidOfHasFailed) {
+  const std::vector<Completion> both{row("1", {"mail"}), row("2", {"mail"})};
+  source_ = queue::sending_first(std::make_unique<MuteSource>(*queues_.open_source({"rows"})),
+                                 [this](const std::string& to) { return queues_.open_sender(to); }, clock_, {});
+  const auto results = settle(both);
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[1].status, SettleStatus::failed);
+  EXPECT_EQ(results[1].error.code(), ErrorCode::internal);
+}
+
 TEST_F(SendingFirstTest, MessagesGoInTheOrderOfTheirSourceAndTheirRowsAreHandled) {
   const std::vector<Completion> all{row("3", {"mail"}), row("9", {"mail"}), row("1", {"mail"}), row("2", {"mail"}),
                                     row("4", {"mail"})};

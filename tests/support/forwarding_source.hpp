@@ -34,4 +34,12 @@ class ForwardingSource : public queue::Source {
   const std::unique_ptr<queue::Source> source_;
 };
 
+/// One that gives no results.
+class MuteSource final : public ForwardingSource {
+ public:
+  using ForwardingSource::ForwardingSource;
+  std::vector<queue::SettleResult> settle(std::span<const queue::Completion>, Deadline) override { return {}; }
+  std::vector<queue::ExtendResult> extend(std::span<const queue::Receipt>, Duration, Deadline) override { return {}; }
+};
+
 }  // namespace sluice::test
