@@ -13,12 +13,15 @@ constexpr Duration kLookEvery = std::chrono::seconds(2);
 constexpr int kMostAtOnce = 256;
 constexpr Duration kRest = std::chrono::milliseconds(5);
 constexpr Duration kLongestRest = std::chrono::minutes(1);
+/// How long a name may take to look up: a name server that is dead takes half of it.
+constexpr Duration kNameTime = std::chrono::seconds(10);
 
 }  // namespace
 
 Result<std::unique_ptr<WakeService>> WakeService::open(const Parts& parts, const config::WakeConfig& config,
                                                        std::string host, Addresses addresses) {
-  const auto address = queue::wake::resolve_address(config.listen);
+  const auto address =
+      queue::wake::resolve_address(config.listen, parts.clock, Deadline::after(parts.clock, kNameTime));
   if (!address) {
     return Error(address.error().code(), "cannot listen as [wake] listen says: " + address.error().message());
   }
@@ -177,7 +180,7 @@ Result<std::string> WakeService::announced_address() const {
     return address();
   }
   // Each time, as the address behind a name may change.
-  auto named = queue::wake::resolve_address(config_.announce);
+  auto named = queue::wake::resolve_address(config_.announce, parts_.clock, Deadline::after(parts_.clock, kNameTime));
   if (!named) {
     return Error(named.error().code(), "[wake] announce: " + named.error().message());
   }

@@ -1,10 +1,25 @@
 #include "host/queue/wake/announcement.hpp"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <netdb.h>
 
 #include <string>
 
+#include "base/resolver.hpp"
 #include "host/queue/wake/datagram.hpp"
+#include "tests/support/hanging_name.hpp"
+
+/// Who asks for a name finds this one before the C library's.
+extern "C" __attribute__((visibility("default"))) int getaddrinfo(const char* node, const char* service,
+                                                                  const addrinfo* hints, addrinfo** found) {
+  static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+  if (!sluice::test::HangingName::is(node == nullptr ? "" : node)) {
+    return real(node, service, hints, found);
+  }
+  sluice::test::hang().wait();
+  return EAI_AGAIN;
+}
 
 namespace sluice::queue::wake {
 namespace {
@@ -80,11 +95,22 @@ TEST(Address, NumbersAreReadWithoutAskingAnybody) {
 }
 
 TEST(Address, NamesAreResolvedWhereThatIsAskedFor) {
-  const auto local = resolve_address("localhost:7011");
+  const SystemClock clock;
+  const auto local = resolve_address("localhost:7011", clock, Deadline::never());
   ASSERT_TRUE(local) << local.error().message();
   EXPECT_EQ(local->port(), 7011);
   EXPECT_FALSE(local->address().is_unspecified());
-  EXPECT_EQ(resolve_address("nonsense").error().code(), ErrorCode::invalid);
+  EXPECT_EQ(resolve_address("nonsense", clock, Deadline::never()).error().code(), ErrorCode::invalid);
+}
+
+TEST(Address, ANameThatTheResolverHangsOverIsNotWaitedFor) {
+  const SystemClock clock;
+  const auto resolve = [&clock](Duration patience) {
+    return resolve_address("wake.hangs.invalid:7011", clock, Deadline::after(clock, patience)).error().code();
+  };
+  EXPECT_EQ(resolve(50ms), ErrorCode::timeout);
+  test::hang().let_go();
+  EXPECT_EQ(resolve(20s), ErrorCode::unavailable) << "its thread has ended";
 }
 
 }  // namespace

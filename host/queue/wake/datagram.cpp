@@ -1,6 +1,5 @@
 #include "host/queue/wake/datagram.hpp"
 
-#include <netdb.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -11,10 +10,10 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <system_error>
 #include <utility>
 
+#include "base/resolver.hpp"
 #include "base/text/host_and_port.hpp"
 #include "base/text/number.hpp"
 #include "dynamo/signing/digest.hpp"
@@ -220,7 +219,7 @@ std::optional<Address> parse_address(std::string_view text) {
   return port && !failed && host.is_v6() == text.starts_with('[') ? std::optional(Address(host, *port)) : std::nullopt;
 }
 
-Result<Address> resolve_address(const std::string& text) {
+Result<Address> resolve_address(const std::string& text, const Clock& clock, Deadline deadline) {
   if (const auto numeric = parse_address(text)) {
     return *numeric;
   }
@@ -229,19 +228,8 @@ Result<Address> resolve_address(const std::string& text) {
   if (parts.host.empty() || !port) {
     return Error(ErrorCode::invalid, "\"" + text + "\" is no \"host:port\"");
   }
-  const std::string host(parts.host);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_DGRAM;
-  addrinfo* raw = nullptr;
-  const int failed = ::getaddrinfo(host.c_str(), nullptr, &hints, &raw);
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> found(raw, &::freeaddrinfo);
-  if (failed != 0 || !found) {
-    return Error(ErrorCode::unavailable, "the name " + host + " has no address: " + ::gai_strerror(failed));
-  }
-  Address address;
-  std::memcpy(address.data(), found->ai_addr, std::min<std::size_t>(found->ai_addrlen, address.capacity()));
-  address.port(*port);
-  return address;
+  SLUICE_TRY(addresses, addresses_of(std::string(parts.host), clock, deadline));
+  return Address(boost::asio::ip::make_address(addresses->front()), *port);
 }
 
 std::string text_of(const Address& address) {

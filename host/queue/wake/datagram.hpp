@@ -16,6 +16,7 @@
 
 #include "base/bell.hpp"
 #include "base/clock.hpp"
+#include "base/deadline.hpp"
 #include "base/descriptor.hpp"
 #include "base/error.hpp"
 
@@ -121,8 +122,8 @@ class RingFilter {
 using Address = boost::asio::ip::udp::endpoint;
 /// Reads "10.0.0.5:7011" or "[fd00::5]:7011"; asks nobody. Nothing for anything else.
 std::optional<Address> parse_address(std::string_view text);
-/// The same for names, too, which a name server is asked for; that may take its time.
-Result<Address> resolve_address(const std::string& text);
+/// The same for names, too, which a name server is asked for.
+Result<Address> resolve_address(const std::string& text, const Clock& clock, Deadline deadline);
 /// As `parse_address` reads it.
 std::string text_of(const Address& address);
 

@@ -1,5 +1,7 @@
 // Names that the system's resolver hangs over, and machines of several addresses.
 
+#include "base/resolver.hpp"
+
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <netdb.h>

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/ranges.hpp"
+#include "base/resolver.hpp"
 #include "base/text/host_and_port.hpp"
 #include "base/text/number.hpp"
 #include "base/text/percent.hpp"

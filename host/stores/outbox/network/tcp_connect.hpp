@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
@@ -36,9 +35,6 @@ auto first_reached(const Places& places, const Clock& clock, Deadline deadline, 
   }
   return Error(code, failures);
 }
-
-/// The addresses of a machine as numbers, in the order in which they are to be tried.
-Result<std::vector<std::string>> addresses_of(const std::string& host, const Clock& clock, Deadline deadline);
 
 /// A TCP connection that does not block, to the first address of the machine that answers. Errors say why not:
 /// no such name, refused, no route, no answer.

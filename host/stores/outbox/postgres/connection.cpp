@@ -11,6 +11,7 @@
 #include <map>
 
 #include "base/ranges.hpp"
+#include "base/resolver.hpp"
 #include "base/text/joined.hpp"
 #include "base/text/number.hpp"
 #include "base/text/percent.hpp"
