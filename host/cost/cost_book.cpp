@@ -12,6 +12,8 @@ namespace {
 // So many are claimed or settled while nobody knows yet what a message costs.
 constexpr std::size_t kFirstBatch = 10;
 constexpr double kMostMessages = 1e6;
+// Of a full bucket, what must be there for a claim.
+constexpr double kClaimShare = 0.25;
 // The weight of what is older in a mean.
 constexpr double kOld = 0.8;
 
@@ -110,13 +112,13 @@ class MeteredSource final : public queue::Source {
 
   Result<queue::Claimed> claim(const queue::ClaimRequest& request, Deadline deadline) override {
     const SteadyTime now = book_.clock().steady_now();
-    if (const SteadyTime at = budget_ == nullptr ? now : budget_->claim_at(now); at > now) {
+    if (const SteadyTime at = budget_ == nullptr ? now : budget_->ready_at(UnitBudget::Call::claim, now); at > now) {
       return queue::Claimed{{}, at - now};
     }
     const SpendScope scope(names_.first);
     queue::ClaimRequest affordable = request;
     if (budget_ != nullptr) {
-      affordable.max = std::min(request.max, budget_->claim_most(now));
+      affordable.max = std::min(request.max, budget_->most(UnitBudget::Call::claim, now));
     }
     auto claimed = source_->claim(affordable, deadline);
     Usage usage{scope.spent(), 0, 0};
@@ -126,7 +128,7 @@ class MeteredSource final : public queue::Source {
         usage += usage_of(delivery.message, handed_out);
       }
       if (budget_ != nullptr) {
-        budget_->claimed(claimed->deliveries.size(), usage.spent);
+        budget_->learn(UnitBudget::Call::claim, claimed->deliveries.size(), usage.spent);
       }
     }
     book_.add(names_, usage);
@@ -141,7 +143,7 @@ class MeteredSource final : public queue::Source {
     const SpendScope scope(names_.first);
     auto results = source_->settle(completions, deadline);
     if (budget_ != nullptr) {
-      budget_->settled(completions.size(), scope.spent());
+      budget_->learn(UnitBudget::Call::settlement, completions.size(), scope.spent());
     }
     book_.add(names_, {scope.spent(), 0, 0});
     if (!book_.attribute().empty()) {
@@ -275,10 +277,12 @@ double UnitBudget::Bucket::room(double per_message, SteadyTime now) const {
   return std::clamp(std::floor(most), 1.0, kMostMessages);
 }
 
-void UnitBudget::learn(PerMessage& cost, std::size_t messages, const Spent& spent) {
+void UnitBudget::learn(Call call, std::size_t messages, const Spent& spent) {
   if (messages == 0) {
     return;
   }
+  const MutexLock lock(mutex_);
+  PerMessage& cost = costs_.at(static_cast<std::size_t>(call));
   Spent next = spent * ((cost ? 1 - kOld : 1) / static_cast<double>(messages));
   next += cost.value_or(Spent()) * kOld;
   cost = next;
@@ -293,7 +297,8 @@ void UnitBudget::charge(const Spent& spent, SteadyTime now) {
   reads_.take(spent.read_units, now);
 }
 
-SteadyTime UnitBudget::wait(double share, SteadyTime now) {
+SteadyTime UnitBudget::ready_at(Call call, SteadyTime now) {
+  const double share = call == Call::claim ? kClaimShare : 0;
   const MutexLock lock(mutex_);
   const SteadyTime at = std::max(writes_.ready_at(share, now), reads_.ready_at(share, now));
   if (at > now) {
@@ -303,7 +308,9 @@ SteadyTime UnitBudget::wait(double share, SteadyTime now) {
   return at;
 }
 
-std::size_t UnitBudget::most(const PerMessage& cost, SteadyTime now) const {
+std::size_t UnitBudget::most(Call call, SteadyTime now) const {
+  const MutexLock lock(mutex_);
+  const PerMessage& cost = costs_.at(static_cast<std::size_t>(call));
   if (!cost) {
     return kFirstBatch;
   }

@@ -24,27 +24,14 @@ class UnitBudget {
   /// This was spent.
   void charge(const Spent& spent, SteadyTime now);
 
-  /// When a claim may begin; at most `now`: at once. And for how many messages, by what those before have cost.
-  SteadyTime claim_at(SteadyTime now) { return wait(kClaimShare, now); }
-  std::size_t claim_most(SteadyTime now) {
-    const MutexLock lock(mutex_);
-    return most(a_claim_, now);
-  }
-  /// The same of settlements.
-  SteadyTime settle_at(SteadyTime now) { return wait(0, now); }
-  std::size_t settle_most(SteadyTime now) {
-    const MutexLock lock(mutex_);
-    return most(a_settlement_, now);
-  }
-  /// What a claim or a settlement of so many messages has cost.
-  void claimed(std::size_t messages, const Spent& spent) {
-    const MutexLock lock(mutex_);
-    learn(a_claim_, messages, spent);
-  }
-  void settled(std::size_t messages, const Spent& spent) {
-    const MutexLock lock(mutex_);
-    learn(a_settlement_, messages, spent);
-  }
+  /// A call that waits for it.
+  enum class Call : std::uint8_t { claim, settlement };
+  /// When one may begin; at most `now`: at once.
+  SteadyTime ready_at(Call call, SteadyTime now);
+  /// And for how many messages, by what those before have cost.
+  std::size_t most(Call call, SteadyTime now) const;
+  /// What one of so many messages has cost.
+  void learn(Call call, std::size_t messages, const Spent& spent);
 
   const Limits& limits() const { return limits_; }
   /// Somebody waits for it at this moment.
@@ -59,9 +46,6 @@ class UnitBudget {
   }
 
  private:
-  /// Of a full bucket, what must be there for a claim.
-  static constexpr double kClaimShare = 0.25;
-
   class Bucket {
    public:
     Bucket(double rate, SteadyTime now);
@@ -84,18 +68,13 @@ class UnitBudget {
   /// What a message has cost of late; nothing: nobody knows yet.
   using PerMessage = std::optional<Spent>;
 
-  SteadyTime wait(double share, SteadyTime now);
-  std::size_t most(const PerMessage& cost, SteadyTime now) const SLUICE_REQUIRES(mutex_);
-  static void learn(PerMessage& cost, std::size_t messages, const Spent& spent);
-
   // Fixed after construction.
   const Limits limits_;
 
   mutable Mutex mutex_;
   Bucket writes_ SLUICE_GUARDED_BY(mutex_);
   Bucket reads_ SLUICE_GUARDED_BY(mutex_);
-  PerMessage a_claim_ SLUICE_GUARDED_BY(mutex_);
-  PerMessage a_settlement_ SLUICE_GUARDED_BY(mutex_);
+  std::array<PerMessage, 2> costs_ SLUICE_GUARDED_BY(mutex_);  ///< by call
   SteadyTime held_until_ SLUICE_GUARDED_BY(mutex_){};
   Duration waited_ SLUICE_GUARDED_BY(mutex_){};
 };

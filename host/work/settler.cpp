@@ -107,8 +107,8 @@ std::size_t Settler::affordable(SteadyTime now) {
     return most;
   }
   for (cost::UnitBudget* budget : budgets_) {
-    held_until_ = std::max(held_until_, budget->settle_at(now));
-    most = std::min(most, budget->settle_most(now));
+    held_until_ = std::max(held_until_, budget->ready_at(cost::UnitBudget::Call::settlement, now));
+    most = std::min(most, budget->most(cost::UnitBudget::Call::settlement, now));
   }
   const bool on_credit = held_until_ > now;
   held_until_ = std::min(held_until_, queue_.oldest(now) + kLongestHold);

@@ -237,7 +237,8 @@ TEST_F(BudgetedSourceTest, KeepsTheHostBelowItAndDrainsAllTheSame) {
       ++waits;
       continue;
     }
-    if (const SteadyTime at = budget.settle_at(clock_.steady_now()); at > clock_.steady_now()) {
+    if (const SteadyTime at = budget.ready_at(UnitBudget::Call::settlement, clock_.steady_now());
+        at > clock_.steady_now()) {
       clock_.advance(at - clock_.steady_now());
     }
     settle(claimed->deliveries);
