@@ -1,6 +1,7 @@
 #include "host/stores/dynamomq/head_scanner.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/timestamp.hpp"
@@ -24,9 +25,9 @@ WallTime time_of(const std::string& sort_key) { return parse_timestamp_or_end(so
 
 }  // namespace
 
-void HeadMap::clear() {
-  stretches_.clear();
-  units_ = 0;
+double HeadMap::units() const {
+  return std::accumulate(stretches_.begin(), stretches_.end(), 0.0,
+                         [](double sum, const auto& stretch) { return sum + stretch.second.units; });
 }
 
 void HeadMap::append(const Stretch& stretch, bool again) {
@@ -34,10 +35,8 @@ void HeadMap::append(const Stretch& stretch, bool again) {
     Known& known = stretches_.lower_bound(stretch.to)->second;
     sooner(known.due, stretch.due);
     known.units += again ? 0 : stretch.units;
-    units_ += again ? 0 : stretch.units;
     return;
   }
-  units_ += stretch.units;
   // Where nothing is held, nothing is to be looked for: one stretch says so as well as many.
   if (!stretches_.empty() && stretch.units == 0 && !stretch.due) {
     if (const auto last = std::prev(stretches_.end()); last->second.units == 0 && !last->second.due) {
@@ -55,19 +54,16 @@ void HeadMap::replace(const Place& place, const std::vector<Stretch>& found, con
     return;  // the map was made anew meanwhile
   }
   const Known before = read->second;
-  units_ -= before.units;
   stretches_.erase(read);
   for (const Stretch& stretch : found) {
     const bool last = rest.empty() && &stretch == &found.back();
     // To the last one belongs all that is left of the place, so that there is no gap.
-    units_ += stretch.units;
     Known& known = stretches_[last ? place.to : stretch.to];
     known.units += stretch.units;
     sooner(known.due, stretch.due);
   }
   if (!rest.empty()) {
     Known& left = stretches_[place.to];
-    units_ += before.units;
     left.units += before.units;
     left.after = rest;
     sooner(left.due, now - std::chrono::seconds(1));

@@ -44,9 +44,10 @@ class HeadMap {
     dynamo::Item after;  ///< where an earlier reading broke off; empty: at `from`
   };
 
-  void clear();
+  void clear() { stretches_.clear(); }
   bool empty() const { return stretches_.empty(); }
-  double units() const { return units_; }
+  /// That reading all hidden records takes.
+  double units() const;
 
   /// Records behind all that are known, or with the key of the last one. Where they are read `again`, what is known of
   /// them only learns when it is due.
@@ -82,7 +83,6 @@ class HeadMap {
   Stretches::const_iterator first() const;
 
   Stretches stretches_;
-  double units_ = 0;
 };
 
 /// What may be spent on reading that finds nothing to do. It fills with time, and may be overdrawn once. A value.
