@@ -157,8 +157,6 @@ CommitQueue::CommitQueue(const Clock& clock, const Tools& tools, Hooks hooks)
     : clock_(clock),
       tools_(tools),
       hooks_(std::move(hooks)),
-      begin_(std::make_unique<Statement>(tools.connection, "BEGIN IMMEDIATE")),
-      commit_(std::make_unique<Statement>(tools.connection, "COMMIT")),
       thread_([this](const std::stop_token& stop) { serve(stop); }) {}
 
 Result<void> CommitQueue::run(Task task, Deadline deadline) {
@@ -317,12 +315,12 @@ void CommitQueue::put_back(Group& group, std::size_t written) {
 
 std::optional<Error> CommitQueue::begin() {
   tools_.connection.wait_for_locks_until(machine_after(kLockPatience));
-  begin_->run();
+  begin_.run();
   return failure();
 }
 
 std::optional<Error> CommitQueue::commit() {
-  commit_->run();
+  commit_.run();
   return failure();
 }
 

@@ -194,8 +194,8 @@ class CommitQueue {
   const Hooks hooks_;
 
   // Touched only by its thread.
-  std::unique_ptr<Statement> begin_;
-  std::unique_ptr<Statement> commit_;
+  Statement begin_{tools_.connection, "BEGIN IMMEDIATE"};
+  Statement commit_{tools_.connection, "COMMIT"};
   bool log_saved_ = false;  ///< since a file of the store was found to be taken away
 
   Mutex mutex_;
