@@ -1,6 +1,7 @@
 #include "host/stores/table/keyed_inserter.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/timestamp.hpp"
@@ -155,12 +156,9 @@ void KeyedInserter::write(std::vector<Lot> lots, Deadline deadline) const {
     request.token = transaction_token(layout_.place(), parts_.nonces);
     for (const Entry* entry : lot) {
       add_record(*entry, request.actions);
-      if (entry->has_dedup_id()) {
-        request.actions.push_back(layout_.dedup_mark(*entry->draft.message, entry->id(), entry->token, now));
-      }
-      if (entry->has_unique_key()) {
-        request.actions.push_back(
-            layout_.unique_mark(*entry->draft.message, entry->id(), entry->token, entry->unique_before, now));
+      if (const NewMessage* message = entry->draft.message) {
+        auto marks = layout_.put_marks(*message, entry->id(), entry->token, entry->unique_before, now);
+        std::move(marks.begin(), marks.end(), std::back_inserter(request.actions));
       }
     }
   }

@@ -56,7 +56,6 @@ class KeyedInserter : boost::noncopyable {
     bool unsure = false;          ///< a transaction may have taken effect
     bool open() const { return draft.result != nullptr; }
     const std::string& id() const { return draft.result->id; }
-    bool has_dedup_id() const { return draft.message != nullptr && !draft.message->dedup_id.empty(); }
     bool has_unique_key() const { return draft.message != nullptr && !draft.message->unique_key.empty(); }
   };
 

@@ -30,26 +30,26 @@ dynamo::TransactAction RecordLayout::put_mark(std::string id, const Mark& mark, 
   return put_message(place_.table, item, marks_.names);
 }
 
-dynamo::TransactAction RecordLayout::dedup_mark(const NewMessage& message, const std::string& id,
-                                                const std::string& token, WallTime now) const {
-  const WallTime until = now + message.dedup_window;
-  dynamo::TransactAction action = put_mark(marks_.dedup_id(message.dedup_id),
-                                           {.first = id, .token = token, .until = format_timestamp(until)}, until);
-  // Timestamps sort as their times do.
-  action.condition += " OR " + Placeholders(action).compared(attribute::kMarkUntil, " <= ", format_timestamp(now));
-  return action;
-}
-
-dynamo::TransactAction RecordLayout::unique_mark(const NewMessage& message, const std::string& id,
-                                                 const std::string& token, const std::string& before,
-                                                 WallTime now) const {
-  dynamo::TransactAction action =
-      put_mark(marks_.unique_id(message.unique_key),
-               {.first = id, .token = unique_token(message, token), .mode = message.unique_until}, now + kUniqueLife);
-  if (!before.empty()) {
-    action.condition += " OR " + Placeholders(action).equal(attribute::kMarkToken, before);
+std::vector<dynamo::TransactAction> RecordLayout::put_marks(const NewMessage& message, const std::string& id,
+                                                            const std::string& token, const std::string& before,
+                                                            WallTime now) const {
+  std::vector<dynamo::TransactAction> marks;
+  if (!message.dedup_id.empty()) {
+    const WallTime until = now + message.dedup_window;
+    dynamo::TransactAction& mark = marks.emplace_back(put_mark(
+        marks_.dedup_id(message.dedup_id), {.first = id, .token = token, .until = format_timestamp(until)}, until));
+    // Timestamps sort as their times do.
+    mark.condition += " OR " + Placeholders(mark).compared(attribute::kMarkUntil, " <= ", format_timestamp(now));
   }
-  return action;
+  if (!message.unique_key.empty()) {
+    dynamo::TransactAction& mark = marks.emplace_back(put_mark(
+        marks_.unique_id(message.unique_key),
+        {.first = id, .token = unique_token(message, token), .mode = message.unique_until}, now + kUniqueLife));
+    if (!before.empty()) {
+      mark.condition += " OR " + Placeholders(mark).equal(attribute::kMarkToken, before);
+    }
+  }
+  return marks;
 }
 
 dynamo::Result<RecordLayout::Seen> RecordLayout::see(std::span<const NewMessage* const> messages,

@@ -74,12 +74,11 @@ class RecordLayout : boost::noncopyable {
   virtual std::string unique_token(const NewMessage& /*message*/, std::string token) const { return token; }
   /// Whether a message has the unique key still whose mark names it.
   bool holds_key(const dynamo::Item& item, const Mark& mark) const;
-  /// Puts the mark of a deduplication id whose window is over, or which has none.
-  dynamo::TransactAction dedup_mark(const NewMessage& message, const std::string& id, const std::string& token,
-                                    WallTime now) const;
-  /// Puts the mark of a unique key in the place of the one with token `before`; empty: in the place of none.
-  dynamo::TransactAction unique_mark(const NewMessage& message, const std::string& id, const std::string& token,
-                                     const std::string& before, WallTime now) const;
+  /// Puts the marks of a message: of its deduplication id where there is none whose window is not over, of its unique
+  /// key in the place of the one with token `before`; empty: in the place of none.
+  std::vector<dynamo::TransactAction> put_marks(const NewMessage& message, const std::string& id,
+                                                const std::string& token, const std::string& before,
+                                                WallTime now) const;
 
   /// What stands in the way of sends.
   struct Seen {

@@ -213,12 +213,8 @@ class TransactionWriter {
     for (TransactAction& action : *actions) {
       draft.add(std::move(action), {{name}, kPart});
     }
-    if (!message.dedup_id.empty()) {
-      draft.add(layout.dedup_mark(message, message.id, token, now), {{"the deduplication id of " + name}, kPart, true});
-    }
-    if (!message.unique_key.empty()) {
-      draft.add(layout.unique_mark(message, message.id, token, void_mark, now),
-                {{"the unique key of " + name}, kPart, true});
+    for (TransactAction& mark : layout.put_marks(message, message.id, token, void_mark, now)) {
+      draft.add(std::move(mark), {{"the deduplication id or unique key of " + name}, kPart, true});
     }
     return true;
   }
