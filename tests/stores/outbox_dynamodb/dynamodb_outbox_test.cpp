@@ -475,6 +475,23 @@ TEST_F(DynamoDbOutboxTest, ListsFromEitherEnd) {
   EXPECT_EQ(desk_->list({.beyond = key(4), .limit = 9}, soon())->size(), 2U);
 }
 
+// DynamoDB ends a page at 1 MiB.
+TEST_F(DynamoDbOutboxTest, AListingLeavesNothingOutWhereRowsAreLarge) {
+  for (std::int64_t id = 1; id <= 8; ++id) {
+    put(id, "a", {{"payload", std::string(200UL * 1024, 'x')}});
+  }
+  put(100, "bb");
+  for (const bool newest_first : {false, true}) {
+    std::set<std::int64_t> listed;
+    for (const StoredRow& stored : *desk_->list({.newest_first = newest_first, .limit = 20}, soon())) {
+      listed.insert(stored.row.id);
+    }
+    EXPECT_THAT(listed, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 100));
+  }
+  EXPECT_EQ(desk_->list({.limit = 8}, soon())->back().row.id, 8) << "not yet the other bucket's";
+  EXPECT_EQ(desk_->list({.limit = 2}, soon())->back().row.id, 2);
+}
+
 TEST_F(DynamoDbOutboxTest, WhatTheTableLacksIsNamed) {
   EXPECT_THAT(*desk_->inspect(soon()), IsEmpty());
   settings_.config.table = "nowhere";

@@ -306,30 +306,35 @@ class DynamoDbAdmin final : public AdminSession {
     return place_.stored_row_of(found->begin()->second, place_.now());
   }
 
+  // DynamoDB ends a page at 1 MiB, so that a bucket is read on for as long as it may have rows before those of the
+  // others.
   Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) override {
     std::vector<StoredRow> rows;
-    if (request.limit == 0) {
-      return rows;
-    }
-    const WallTime now = place_.now();
+    const auto place_of = [&request](std::int64_t id) { return request.newest_first ? ~id : id; };
+    std::multimap<std::int64_t, dynamo::QueryRequest> unread;  // of buckets, by how far they have been read
     for (const std::uint32_t bucket : all_buckets(deadline)) {
-      dynamo::QueryRequest query =
-          place_.query_of(request.half == Half::dlq ? dead_partition_of(bucket) : partition_of(bucket));
-      if (request.beyond) {
-        // Of rows with that very id those are beyond it that lie in later buckets, or in earlier ones.
-        const bool same_too = request.newest_first ? bucket < request.beyond->part : bucket > request.beyond->part;
-        query.key_condition +=
-            std::string(" AND #id ") + (request.newest_first ? "<" : ">") + (same_too ? "= :id" : " :id");
-        query.names.emplace("#id", place_.columns().id);
-        query.values.emplace(":id", AttributeValue::number(request.beyond->id));
-      }
-      query.forward = !request.newest_first;
-      query.limit = static_cast<std::int64_t>(request.limit);
-      SLUICE_TRY(page, place_.told(place_.client().query(query, deadline)));
+      unread.emplace(std::numeric_limits<std::int64_t>::min(), list_query(request, bucket));
+    }
+    const auto enough = [&] {
+      const auto known = std::count_if(rows.begin(), rows.end(), [&](const StoredRow& stored) {
+        return place_of(stored.row.id) <= unread.begin()->first;
+      });
+      return static_cast<std::size_t>(known) >= request.limit;
+    };
+    const WallTime now = place_.now();
+    while (!unread.empty() && !enough()) {
+      auto next = unread.extract(unread.begin());
+      SLUICE_TRY(page, place_.told(place_.client().query(next.mapped(), deadline)));
       for (const dynamo::Item& item : page->items) {
         if (place_.id_of(item)) {
           rows.push_back(place_.stored_row_of(item, now));
         }
+      }
+      if (!page->last_evaluated_key.empty()) {
+        const auto last = place_.id_of(page->last_evaluated_key);
+        next.key() = last ? place_of(*last) : next.key();
+        next.mapped().exclusive_start_key = std::move(page->last_evaluated_key);
+        unread.insert(std::move(next));
       }
     }
     std::sort(rows.begin(), rows.end(), [&request](const StoredRow& one, const StoredRow& other) {
@@ -425,6 +430,23 @@ class DynamoDbAdmin final : public AdminSession {
     const dynamo::Error& error = written.front().error();
     return error.kind == dynamo::ErrorKind::conditional_check_failed ? Result<ChangeStatus>(ChangeStatus::conflict)
                                                                      : place_.error_of(error);
+  }
+
+  /// Of the rows of a bucket that a listing may show.
+  dynamo::QueryRequest list_query(const ListRows& request, std::uint32_t bucket) const {
+    dynamo::QueryRequest query =
+        place_.query_of(request.half == Half::dlq ? dead_partition_of(bucket) : partition_of(bucket));
+    if (request.beyond) {
+      // Of rows with that very id those are beyond it that lie in later buckets, or in earlier ones.
+      const bool same_too = request.newest_first ? bucket < request.beyond->part : bucket > request.beyond->part;
+      query.key_condition +=
+          std::string(" AND #id ") + (request.newest_first ? "<" : ">") + (same_too ? "= :id" : " :id");
+      query.names.emplace("#id", place_.columns().id);
+      query.values.emplace(":id", AttributeValue::number(request.beyond->id));
+    }
+    query.forward = !request.newest_first;
+    query.limit = static_cast<std::int64_t>(request.limit);
+    return query;
   }
 
   std::vector<std::uint32_t> all_buckets(Deadline deadline) {
