@@ -424,6 +424,13 @@ TEST_F(DynamoDbOutboxTest, AThrottledMarkIsWorthAnotherTry) {
   EXPECT_EQ(mark(sent_mark({1})), MarkStatus::locked);
   model_.clear_faults();
   EXPECT_EQ(mark(sent_mark({1})), MarkStatus::written);
+  put(2, "a");
+  model_.inject(
+      test::model::Fault::throttle,
+      [](const std::string& operation, const std::string&) { return operation == "TransactWriteItems"; }, 100);
+  EXPECT_EQ(mark(dead_mark({2}, 10)), MarkStatus::locked);
+  model_.clear_faults();
+  EXPECT_EQ(mark(dead_mark({2}, 10)), MarkStatus::written);
 }
 
 TEST_F(DynamoDbOutboxTest, TheFirstRowsOfAGroupAreFoundAgain) {

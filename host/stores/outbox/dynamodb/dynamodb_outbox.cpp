@@ -117,8 +117,7 @@ class Marks {
                             .consistent = true},
                            deadline)));
       if (!read->item.empty() && takes_effect(mark, place_.row_of(read->item, {}).retries, false)) {
-        SLUICE_TRY(moved, place_.move(read->item, mark, deadline));
-        statuses_[i] = *moved;
+        SLUICE_PASS_ON(note(i, place_.move(read->item, mark, deadline), MarkStatus::written));
       }
     }
     return {};
@@ -131,9 +130,9 @@ class Marks {
       statuses_[place] = otherwise;
     } else if (error->kind == dynamo::ErrorKind::conditional_check_failed) {
       statuses_[place] = MarkStatus::gone;
-    } else if (error->kind == dynamo::ErrorKind::throttled || error->exception_name == "TransactionConflictException" ||
-               error->exception_name == "TransactionConflict") {
-      statuses_[place] = MarkStatus::locked;
+    } else if (error->kind == dynamo::ErrorKind::throttled ||
+               (error->kind == dynamo::ErrorKind::server && error->exception_name.starts_with("Transaction"))) {
+      statuses_[place] = MarkStatus::locked;  // by another transaction, if not for the load
     } else {
       return place_.error_of(*error);
     }
@@ -417,19 +416,20 @@ class DynamoDbAdmin final : public AdminSession {
     if (edit.gives_up && row.dead) {
       return ChangeStatus::applied;
     }
+    std::optional<dynamo::Error> refusal;
     if (edit.gives_up || (row.dead && edit.tries == RowEdit::Value::clear)) {
-      SLUICE_TRY(moved, place_.move(item, edit, deadline));
-      return *moved == MarkStatus::written ? ChangeStatus::applied : ChangeStatus::conflict;
+      refusal = place_.move(item, edit, deadline);
+    } else {
+      edit.only_if = row.retries;
+      const std::string partition = row.dead ? dead_partition_of(row.part) : partition_of(row.part);
+      const auto written = place_.client().write(place_.write_of(partition, row.id, edit), deadline);
+      refusal = written ? refusal : written.error();
     }
-    edit.only_if = row.retries;
-    const auto write = place_.write_of(row.dead ? dead_partition_of(row.part) : partition_of(row.part), row.id, edit);
-    const auto written = place_.client().write_each(std::span(&write, 1), deadline);
-    if (written.front()) {
+    if (!refusal) {
       return ChangeStatus::applied;
     }
-    const dynamo::Error& error = written.front().error();
-    return error.kind == dynamo::ErrorKind::conditional_check_failed ? Result<ChangeStatus>(ChangeStatus::conflict)
-                                                                     : place_.error_of(error);
+    return refusal->kind == dynamo::ErrorKind::conditional_check_failed ? Result<ChangeStatus>(ChangeStatus::conflict)
+                                                                        : place_.error_of(*refusal);
   }
 
   /// Of the rows of a bucket that a listing may show.

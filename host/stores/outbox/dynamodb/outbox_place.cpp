@@ -175,11 +175,6 @@ std::array<Assignment, 4> assignments_of(const config::OutboxColumns& names, con
            {"failed", names.failed_at, keeps_failed_at(names) ? edit.failed() : Value::keep, format_timestamp(now)}}};
 }
 
-bool any_reason(const dynamo::Error& error, std::string_view code) {
-  return std::any_of(error.cancellation_reasons.begin(), error.cancellation_reasons.end(),
-                     [code](const dynamo::CancellationReason& reason) { return reason.code == code; });
-}
-
 bool other_keys(const dynamo::Error& error) {
   return error.kind == dynamo::ErrorKind::validation &&
          (error.message.find("key element") != std::string::npos ||
@@ -282,21 +277,19 @@ dynamo::ItemWrite OutboxPlace::write_of(const std::string& partition, std::int64
   return update;
 }
 
-Result<MarkStatus> OutboxPlace::move(const dynamo::Item& row, const RowEdit& edit, Deadline deadline) {
+std::optional<dynamo::Error> OutboxPlace::move(const dynamo::Item& row, const RowEdit& edit, Deadline deadline) {
   const Row read = row_of(row, {});
-  const std::string partition = edit.gives_up ? dead_partition_of(read.part) : partition_of(read.part);
-  const auto* from = dynamo::find<std::string>(row, kBucket);
-  if (from == nullptr || *from == partition) {
-    return MarkStatus::gone;
-  }
-  dynamo::TransactAction removal = write_of(*from, read.id, {.only_if = read.retries, .sent = true});
+  const std::string pending = partition_of(read.part);
+  const std::string dead = dead_partition_of(read.part);
+  dynamo::TransactAction removal =
+      write_of(edit.gives_up ? pending : dead, read.id, {.only_if = read.retries, .sent = true});
   dynamo::TransactAction arrival;
   arrival.table = table().table;
   arrival.condition = "attribute_not_exists(#id)";
   arrival.names.emplace("#id", columns().id);
   arrival.item = row;
   dynamo::Item& item = arrival.item;
-  item.insert_or_assign(std::string(kBucket), partition);
+  item.insert_or_assign(std::string(kBucket), edit.gives_up ? dead : pending);
   for (const Assignment& one : assignments_of(columns(), edit, read.retries, now())) {
     if (one.kind == Value::set) {
       item.insert_or_assign(one.column, one.value);
@@ -306,16 +299,7 @@ Result<MarkStatus> OutboxPlace::move(const dynamo::Item& row, const RowEdit& edi
   }
   const dynamo::TransactWriteRequest request{.actions = {std::move(removal), std::move(arrival)}, .token = {}};
   const auto moved = client_.transact(request, deadline);
-  if (moved) {
-    return MarkStatus::written;
-  }
-  if (any_reason(moved.error(), "TransactionConflict")) {
-    return MarkStatus::locked;
-  }
-  if (any_reason(moved.error(), "ConditionalCheckFailed")) {
-    return MarkStatus::gone;
-  }
-  return error_of(moved.error());
+  return moved ? std::nullopt : std::optional(moved.error());
 }
 
 Result<FurtherBuckets> OutboxPlace::look_for_buckets(Deadline deadline) {

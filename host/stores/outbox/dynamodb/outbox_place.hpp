@@ -74,8 +74,8 @@ class OutboxPlace : boost::noncopyable {
   dynamo::ItemWrite write_of(const std::string& partition, std::int64_t id, const RowEdit& edit) const;
   /// Edits a row, as it was just read, that goes from among the pending ones to the dead letters, or back. The two lie
   /// in different partitions, so that what is given up is never read again by those who look for work: it is one
-  /// transaction of two writes. MarkStatus::locked: another transaction was in the way.
-  Result<MarkStatus> move(const dynamo::Item& row, const RowEdit& edit, Deadline deadline);
+  /// transaction of two writes. Nothing: it has gone there.
+  std::optional<dynamo::Error> move(const dynamo::Item& row, const RowEdit& edit, Deadline deadline);
 
   /// Looks for them: a request for each bucket that holds something, whatever it holds.
   Result<FurtherBuckets> look_for_buckets(Deadline deadline);
