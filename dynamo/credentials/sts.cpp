@@ -264,11 +264,9 @@ Result<Credentials> call_sts(const SourceContext& context, const StsCall& call, 
       return no_credentials(call.source + ": " + answer.error().message);
     }
     if (answer->status == 200) {
-      auto credentials = parse_sts_answer(answer->body, call.source);
-      if (credentials) {
-        // As this machine's clock will show it.
-        *credentials->expires_at -= skew.corrected({}) - WallTime();
-      }
+      SLUICE_TRY(credentials, parse_sts_answer(answer->body, call.source));
+      // As this machine's clock will show it.
+      *credentials->expires_at -= skew.corrected({}) - WallTime();
       return credentials;
     }
     const Error refusal = parse_sts_error(answer->body);
