@@ -171,19 +171,22 @@ Error shared_sessions(ErrorCode code) {
           "directly, or through a pool with pool_mode = session and server_reset_query = DISCARD ALL"};
 }
 
-/// The first half of the keys of a space's locks: a hash of the table's full name, which is one for all, whatever their
-/// settings and search paths leave out, and of the space's.
+/// The first half of the keys of a space's locks: FNV-1a, which every version of the program computes alike, of the
+/// table's full name, which is one for all, whatever their settings and search paths leave out.
 Result<std::string> key_of(SqlConnection& connection, const SqlTable& table, const LockSpace& space,
                            Deadline deadline) {
-  SLUICE_TRY(hashed, connection.run(table.sql("SELECT hashtext(format('%I.%I/%s', n.nspname, c.relname, @1)) FROM "
-                                              "pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = "
-                                              "to_regclass(@TABLE_TEXT)",
-                                              {literal(space.name)}),
-                                    deadline));
-  if (hashed->rows.empty()) {
+  SLUICE_TRY(named, connection.run(table.sql("SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN "
+                                             "pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = "
+                                             "to_regclass(@TABLE_TEXT)"),
+                                   deadline));
+  if (named->rows.empty()) {
     return no_table(table);
   }
-  return hashed->rows.front()[0].value_or("");
+  std::uint32_t hash = 2166136261U;
+  for (const char c : named->rows.front()[0].value_or("") + "/" + space.name) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  }
+  return std::to_string(static_cast<std::int32_t>(hash));
 }
 
 /// Advisory locks, which a session holds until it ends.
