@@ -242,13 +242,12 @@ Handlers read_handlers(Section& log) {
       read.sound = false;
       const auto meant = text == nullptr ? std::nullopt : nearest(*text, kHandlers);
       log.error(value.place,
-                log.naming("handler") +
-                    "must be one, or a list, of \"text\", \"json\", \"rollbar\", \"sentry\" and "
-                    "\"datadog\"; " +
+                "'handler' in [log] must be one, or a list, of \"text\", \"json\", \"rollbar\", \"sentry\" and "
+                "\"datadog\"; " +
                     (text == nullptr ? std::string("it has ") + kind_of(value) : "it has \"" + abridged(*text) + "\"") +
                     (meant ? ": did you mean \"" + *meant + "\"?" : ""));
     } else if (twice) {
-      log.error(value.place, log.naming("handler") + "has \"" + *text + "\" twice");
+      log.error(value.place, "'handler' in [log] has \"" + *text + "\" twice");
     } else {
       read.words.push_back(*text);
     }

@@ -110,8 +110,6 @@ class Section {
   /// Its members, be they known or not; none when it is absent.
   const Table& members() const;
 
-  /// "'key' in [section] ": how an error about a key of this table begins.
-  std::string naming(const std::string& key) const;
   /// An error about a key that is there: "'key' in [section] " and the text, at the place of its value.
   void error_at_value(const std::string& key, const std::string& text);
   /// The same at the place of each of the keys that is there.
@@ -126,6 +124,8 @@ class Section {
   friend class Reader;
   Section(Reader& reader, KnownTable& known) : reader_(&reader), known_(&known) {}
 
+  /// "'key' in [section] ": how an error about a key of this table begins.
+  std::string naming(const std::string& key) const;
   /// Nothing where the key is absent or has its error already.
   const Value* find_sound(const std::string& key);
   /// The same where it is of this type; of another one it is an error.
