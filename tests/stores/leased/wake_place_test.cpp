@@ -164,11 +164,10 @@ class BothLayoutsWake : public LeasedWake {
     leased.others = [this](const std::string& queue) { return queue == "plain" ? plain_.get() : nullptr; };
     leased_ = make_leased_queues(leased, client_, clock_, random_);
     plain_ = dynamomq::make_dynamomq_queues(
-        {.queues = {},
-         .host = "both",
-         .region = "eu-west-1",
-         .ring = wake::RingerOptions{},
-         .others = [this](const std::string& queue) { return queue == "plain" ? nullptr : leased_.get(); }},
+        {{.host = "both",
+          .region = "eu-west-1",
+          .ring = wake::RingerOptions{},
+          .others = [this](const std::string& queue) { return queue == "plain" ? nullptr : leased_.get(); }}},
         client_, clock_, random_);
   }
 
