@@ -65,6 +65,16 @@ void leave_ledger(queue::Queues& queues, const std::string& folder, const Clock&
   ::waitpid(child, nullptr, 0);
 }
 
+/// SQLite has none.
+class NoOwners final : public queue::Owners {
+ public:
+  const std::string& incarnation() const override { return none_; }
+  Result<void> ended(const queue::EndedOwner& /*owner*/, Deadline /*deadline*/) override { return {}; }
+
+ private:
+  const std::string none_;
+};
+
 double recover(queue::Queues& queues, const std::string& folder, const Clock& clock, Random& random) {
   const SteadyTime begin = clock.steady_now();
   auto orphan = isolation::OrphanLedger::take(isolation::LedgerFolder(folder).open_ledgers().at(0));
@@ -73,7 +83,8 @@ double recover(queue::Queues& queues, const std::string& folder, const Clock& cl
   }
   auto steps = runtime::plan_recovery((*orphan)->contents(), {}, random, clock.wall_now());
   runtime::OrphanSettlement settlement(std::move(*orphan), std::move(steps));
-  settlement.settle(queues, nullptr, clock.steady_now(), Deadline::after(clock, std::chrono::seconds(30)));
+  NoOwners owners;
+  settlement.settle(queues, owners, clock.steady_now(), Deadline::after(clock, std::chrono::seconds(30)));
   if (auto closed = settlement.close(clock.wall_now(), "next"); !closed) {
     fail(closed.error().message());
   }
