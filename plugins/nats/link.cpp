@@ -75,7 +75,7 @@ std::string url_of(natsConnection* connection) {
 
 void on_restored(natsConnection* connection, void* closure) { of(closure).restored(url_of(connection)); }
 
-void on_closed(natsConnection*, void* closure) { of(closure).changed(); }
+void on_closed(natsConnection*, void* closure) { of(closure).closed(); }
 
 void on_error(natsConnection* connection, natsSubscription*, natsStatus status, void* closure) {
   if (status == NATS_NOT_PERMITTED) {
@@ -205,6 +205,7 @@ std::variant<std::unique_ptr<Link>, std::string> Link::connect(const Settings& s
   std::unique_ptr<Link> link(new Link(settings, events));
   link->connection_.reset(connection);
   if (status == NATS_OK) {
+    events.opened();
     jsOptions js;
     jsOptions_Init(&js);
     js.PublishAsync.AckHandler = &on_acknowledged;
@@ -278,6 +279,29 @@ std::string Link::why_no_stream(std::string_view subject) const {
     return "JetStream is not enabled" + where + " for this account; enable it on the server";
   }
   return "no stream" + where + " takes the subject \"" + std::string(subject) + "\"; add it to a stream's subjects";
+}
+
+bool LinkEvents::begin(sluice::Host host) {
+  const std::lock_guard lock(mutex_);
+  if (host_ || connections_ > 0) {
+    return false;
+  }
+  host_.emplace(host);
+  silent_ = false;
+  return true;
+}
+
+void LinkEvents::opened() {
+  const std::lock_guard lock(mutex_);
+  ++connections_;
+}
+
+void LinkEvents::closed() {
+  {
+    const std::lock_guard lock(mutex_);
+    --connections_;
+  }
+  changed();
 }
 
 void LinkEvents::lost(const std::string& why) {

@@ -137,11 +137,13 @@ struct Publication {
 /// it for as long as the process lives. Thread-safe.
 class LinkEvents {
  public:
-  /// Of the handler whose host that is.
-  explicit LinkEvents(sluice::Host host) : host_(host) {}
-
   Acknowledgements acknowledgements;
 
+  /// For a handler that comes: it takes them, unless they are another one's or a connection may call them still.
+  bool begin(sluice::Host host);
+  /// A connection was made, and was closed for good.
+  void opened();
+  void closed();
   void lost(const std::string& why);
   void restored(const std::string& where);
   void not_permitted(const std::string& why);
@@ -165,7 +167,8 @@ class LinkEvents {
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
-  std::optional<sluice::Host> host_;  ///< nothing: the handler has gone
+  std::optional<sluice::Host> host_;  ///< of the handler that has them
+  int connections_ = 0;
   std::uint64_t changes_ = 0;
 };
 

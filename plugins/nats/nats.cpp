@@ -154,12 +154,19 @@ constexpr milliseconds kOutageWait(1000);
 constexpr int kFurtherTries = 2;  // where no stream takes the subject
 
 LinkEvents& make_events(sluice::Host host) {
-  // The library may call into them after the connection was destroyed, so that they stay: a few hundred bytes for each
-  // handler that there has been.
+  // The library may call into them after the connection was destroyed, until it says that it is closed. They are used
+  // again then, and never freed.
   static std::mutex mutex;
   static auto* const all = new std::vector<std::unique_ptr<LinkEvents>>();
   const std::lock_guard lock(mutex);
-  return *all->emplace_back(std::make_unique<LinkEvents>(host));
+  for (const auto& events : *all) {
+    if (events->begin(host)) {
+      return *events;
+    }
+  }
+  LinkEvents& events = *all->emplace_back(std::make_unique<LinkEvents>());
+  events.begin(host);
+  return events;
 }
 
 struct LeaveEvents {
