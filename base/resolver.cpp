@@ -4,6 +4,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <future>
 #include <map>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -34,10 +35,10 @@ class Resolver {
  public:
   Result<Addresses> find(const std::string& host, const Clock& clock, Deadline deadline) {
     forget_ended();
-    const Found found = lookup_of(host);
-    const bool in_time = found.wait_until(clock.machine_time(deadline.time())) == std::future_status::ready;
+    SLUICE_TRY(found, lookup_of(host));
+    const bool in_time = found->wait_until(clock.machine_time(deadline.time())) == std::future_status::ready;
     forget_ended();
-    return in_time ? found.get() : Error(ErrorCode::timeout, "the name \"" + host + "\" was not resolved in time");
+    return in_time ? found->get() : Error(ErrorCode::timeout, "the name \"" + host + "\" was not resolved in time");
   }
 
  private:
@@ -48,14 +49,20 @@ class Resolver {
   };
 
   /// The one that is under way, or a new one.
-  Found lookup_of(const std::string& host) {
+  Result<Found> lookup_of(const std::string& host) {
     const MutexLock lock(mutex_);
     Lookup& lookup = lookups_[host];
     if (!lookup.found.valid()) {
       std::packaged_task<Result<Addresses>()> task([host] { return look_up(host); });
       lookup.found = task.get_future().share();
       const SignalBlock quiet;
-      lookup.thread = std::jthread(std::move(task));
+      try {
+        lookup.thread = std::jthread(std::move(task));
+      } catch (const std::system_error& error) {
+        lookups_.erase(host);
+        return Error(ErrorCode::unavailable,
+                     "the name \"" + host + "\" cannot be looked up: no thread: " + error.code().message());
+      }
     }
     return lookup.found;
   }
