@@ -492,18 +492,17 @@ OrExit<plugin::Outcome> handle(const JobPlan& plan, const config::HostConfig& ho
 /// The message of that id in the first of the job's queues that has it; that one is the job's queue from then on, as
 /// for a host that hands it the message.
 Result<queue::StoredMessage> find_message(JobPlan& plan, const std::string& id, OpenQueues& open) {
-  Result<queue::StoredMessage> found = queue::no_message(plan.config.queue, id);
   for (const std::string& queue : plan.config.queue_names()) {
     SLUICE_TRY(oper, open.queues.open_operator(queue));
-    found = (*oper)->get(id, open.deadline());
+    auto found = (*oper)->get(id, open.deadline());
     if (found) {
       plan.config.queue = queue;
     }
     if (found || found.error().code() != ErrorCode::not_found) {
-      break;
+      return found;
     }
   }
-  return found;
+  return queue::no_message(joined(plan.config.queue_names()), id);
 }
 
 Exit dry_run(const Arguments& arguments, Console& console) {
