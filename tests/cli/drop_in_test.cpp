@@ -58,6 +58,8 @@ TEST(DropInWords, ReadFlagsBeforeAndBehindTheCommand) {
   EXPECT_TRUE(parse_drop_in({"purge", "--yes"}).arguments.has("yes"));
   EXPECT_TRUE(parse_drop_in({"purge", "--yes=true"}).arguments.has("yes"));
   EXPECT_FALSE(parse_drop_in({"purge", "--yes=false"}).arguments.has("yes"));
+  EXPECT_TRUE(parse_drop_in({"purge", "--yes=T"}).arguments.has("yes"));
+  EXPECT_FALSE(parse_drop_in({"purge", "--yes=0"}).arguments.has("yes"));
   EXPECT_EQ(parse_drop_in({}).command, nullptr);
   EXPECT_EQ(parse_drop_in({"--table-name", "ls"}).command, nullptr) << "a value is no command";
 }

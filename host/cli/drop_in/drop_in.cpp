@@ -1,6 +1,7 @@
 #include "host/cli/drop_in/drop_in.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <functional>
 
@@ -73,9 +74,12 @@ std::string read_flag(const Command* command, const Words& words, std::size_t& a
   std::string& value = values[our_name(flag->name)];
   if (flag->value.empty()) {
     value = equals == std::string::npos ? "true" : word.substr(equals + 1);
-    if (value == "false") {
+    // As Go reads them.
+    constexpr std::array<std::string_view, 6> kYes{"1", "t", "T", "true", "TRUE", "True"};
+    constexpr std::array<std::string_view, 6> kNo{"0", "f", "F", "false", "FALSE", "False"};
+    if (contains(kNo, value)) {
       values.erase(our_name(flag->name));
-    } else if (value != "true") {
+    } else if (!contains(kYes, value)) {
       return "invalid argument \"" + value + "\" for \"--" + name + "\" flag";
     }
   } else if (equals != std::string::npos) {
