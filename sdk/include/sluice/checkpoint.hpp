@@ -13,6 +13,8 @@
 
 #include <stdexcept>
 
+#include "sluice/checkpoint.h"
+
 namespace sluice {
 
 /// A checkpoint that is not stored: why, and what to do about it. It is too long, the message is no longer ours, the
