@@ -502,7 +502,7 @@ Result<queue::StoredMessage> find_message(JobPlan& plan, const std::string& id, 
       return found;
     }
   }
-  return queue::no_message(joined(plan.config.queue_names()), id);
+  return queue::no_message(sluice::joined(plan.config.queue_names()), id);
 }
 
 Exit dry_run(const Arguments& arguments, Console& console) {
