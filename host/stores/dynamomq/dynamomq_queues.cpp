@@ -88,7 +88,7 @@ std::vector<std::string> outdated_hosts(const std::vector<wake::Announcement>& a
 class DynamoMqQueues final : public table::TableQueues {
  public:
   DynamoMqQueues(const DynamoMqOptions& options, dynamo::Client& client, const Clock& clock, Random& random)
-      : TableQueues({.options = options,
+      : TableQueues({.options = static_cast<const table::TableOptions&>(options),
                      .locate = [options](const std::string& queue) { return locate(options, queue); },
                      .names = kNames,
                      .bells = {.read = read_bells,

@@ -66,7 +66,7 @@ Result<std::vector<wake::Announcement>> read_bells(const table::StoreParts& part
 class AllLeasedQueues final : public LeasedQueues {
  public:
   AllLeasedQueues(const LeasedOptions& options, dynamo::Client& client, const Clock& clock, Random& random)
-      : LeasedQueues({.options = options,
+      : LeasedQueues({.options = static_cast<const table::TableOptions&>(options),
                       .locate = [options](const std::string& queue) { return locate(options, queue); },
                       .names = kNames,
                       .bells = {.read = read_bells, .bell = bell_of}},
