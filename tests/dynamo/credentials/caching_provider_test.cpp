@@ -109,6 +109,7 @@ TEST_F(CachingTest, MakesAllWaitForOneRefreshInTheMandatoryWindow) {
   set_held(true);
   std::atomic<int> renewed = 0;
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] { renewed += key() == "K2" ? 1 : 0; });
   }
