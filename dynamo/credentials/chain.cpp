@@ -93,8 +93,8 @@ void CachingProvider::record(const Result<Credentials>& loaded, Deadline deadlin
                                  " have expired already; is this machine's clock right?");
   } else {
     last_error_ = loaded.error();
-    if (deadline.passed(clock_.steady_now())) {
-      return;  // Whoever has more time may try at once.
+    if (deadline.passed(clock_.steady_now()) && !usable(now)) {
+      return;  // whoever has more time may try at once; the others have what is still valid meanwhile
     }
   }
   if (loaded && need(now) == Need::none) {

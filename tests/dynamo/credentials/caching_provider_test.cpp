@@ -157,6 +157,18 @@ TEST_F(CachingTest, ALoadThatItsCallersDeadlineEndedHoldsUpNobodyElse) {
   EXPECT_EQ(key(), "K2");
 }
 
+TEST_F(CachingTest, ALoadThatItsCallersDeadlineEndedIsSpacedWhileTheLastOnesAreValid) {
+  EXPECT_EQ(key(), "K1");
+  for (const minutes later : {minutes(46), minutes(5)}) {
+    clock.advance(later);
+    failing = true;
+    EXPECT_TRUE(provider.get(Deadline::at(clock.steady_now())));
+    const int made = loads;
+    EXPECT_EQ(key(), "K1");
+    EXPECT_EQ(loads, made);
+  }
+}
+
 TEST_F(CachingTest, AsksNowAndThenWhenTheSourceGivesTheSameOnesAgain) {
   expiry = clock.wall_now() + hours(1);
   fixed_key = "SAME";
