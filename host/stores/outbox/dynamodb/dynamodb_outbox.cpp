@@ -26,6 +26,11 @@ std::int64_t number_of(const dynamo::Item& item, std::string_view name) {
 
 std::string in_quotes(std::string_view name) { return "\"" + std::string(name) + "\""; }
 
+/// A row of it is in a transaction of somebody else's at this moment.
+bool is_held_by_another(const dynamo::Error& error) {
+  return error.kind == dynamo::ErrorKind::server && error.exception_name.starts_with("Transaction");
+}
+
 /// Writes what became of rows. A row that was sent is deleted, 25 of them a request; one that failed is updated by a
 /// request of its own; one that is given up moves to the dead letters. Made for one call.
 class Marks {
@@ -130,8 +135,7 @@ class Marks {
       statuses_[place] = otherwise;
     } else if (error->kind == dynamo::ErrorKind::conditional_check_failed) {
       statuses_[place] = MarkStatus::gone;
-    } else if (error->kind == dynamo::ErrorKind::throttled ||
-               (error->kind == dynamo::ErrorKind::server && error->exception_name.starts_with("Transaction"))) {
+    } else if (error->kind == dynamo::ErrorKind::throttled || is_held_by_another(*error)) {
       statuses_[place] = MarkStatus::locked;  // by another transaction, if not for the load
     } else {
       return place_.error_of(*error);
@@ -428,8 +432,8 @@ class DynamoDbAdmin final : public AdminSession {
     if (!refusal) {
       return ChangeStatus::applied;
     }
-    return refusal->kind == dynamo::ErrorKind::conditional_check_failed ? Result<ChangeStatus>(ChangeStatus::conflict)
-                                                                        : place_.error_of(*refusal);
+    const bool others = refusal->kind == dynamo::ErrorKind::conditional_check_failed || is_held_by_another(*refusal);
+    return others ? Result<ChangeStatus>(ChangeStatus::conflict) : place_.error_of(*refusal);
   }
 
   /// Of the rows of a bucket that a listing may show.
