@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "base/bell.hpp"
-#include "base/fnv1a.hpp"
 #include "base/guard.hpp"
 
 namespace sluice::queue::sqlite {
@@ -205,7 +204,12 @@ bool StoreLockFile::others_stay_with_other_log(const FileNumbers& files) const {
 }
 
 std::size_t StoreLockFile::bell_of(const QueueAddress& address) const {
-  return fnv1a(to_string(address.half), fnv1a(address.queue)) % kBells;
+  // All builds that share a file ring the same ones.
+  std::uint32_t hash = address.half == Half::dlq ? 0x811C9DC4U : 0x811C9DC5U;
+  for (const char c : address.queue) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193U;
+  }
+  return (hash ^ hash >> 16U) % kBells;
 }
 
 std::uint64_t StoreLockFile::rings(std::size_t bell) const {
