@@ -123,7 +123,7 @@ class DirectClaimer {
       return false;
     }
     if (shard.due < enough && due_of(last) <= now) {
-      shard.from = last + '0';
+      shard.from = owned::beyond(last);
       return true;
     }
     shard.from = std::string(1, static_cast<char>(last.front() + 1));  // the next priority

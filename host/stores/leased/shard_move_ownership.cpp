@@ -154,7 +154,7 @@ class MovedHalf final : public owned::ShardHolder {
         }
       }
       more = !page->stopped_at.empty();
-      query.order.from = page->stopped_at + '0';
+      query.order.from = owned::beyond(page->stopped_at);
     }
     // What concerns whom is known once all has been counted.
     std::erase_if(read, [&orphaned](const owned::Found& one) { return !orphaned.concerns(one.sort, one.due_at()); });

@@ -14,9 +14,6 @@ namespace {
 Priority priority_at(std::size_t index) { return static_cast<Priority>(index); }
 std::size_t index_of(Priority priority) { return static_cast<std::size_t>(priority); }
 
-// The lowest key beyond that one: keys are of one length, and nothing sorts before their digits.
-std::string beyond(const std::string& key) { return key + '0'; }
-
 std::string head_of(std::size_t priority) { return first_sort_key(priority_at(priority), WallTime{}); }
 
 // Where the tail of a lane begins: a little before now.

@@ -39,6 +39,8 @@ std::string sort_key_of(Priority priority, WallTime due, std::uint64_t high, std
 /// The lowest key of that priority and time, and the highest.
 std::string first_sort_key(Priority priority, WallTime due);
 std::string last_sort_key(Priority priority, WallTime due);
+/// The lowest key beyond that one: keys are of one length, and nothing sorts before their digits.
+inline std::string beyond(const std::string& key) { return key + '0'; }
 /// The key by which a message of whatever priority goes before all others, those moved so earlier too.
 std::string front_sort_key(WallTime now, Random& random);
 
