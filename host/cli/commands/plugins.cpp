@@ -567,8 +567,8 @@ std::vector<Command> plugin_commands() {
           .usage = "ID --job JOB [--output json|text] [--allow-insecure-files] [--config FILE]",
           .description =
               "Takes the message as it lies in a queue of the job's, dead-letter half included, and runs the job's "
-              "handler "
-              "on it in this process. Then it prints the outcome and the transaction that would end the message: the "
+              "handler on it in this process. Then it prints the outcome and the transaction that would end the "
+              "message: the "
               "messages and writes that the handler staged, in DynamoDB's or SQL's words. The message is not claimed, "
               "and nothing of the transaction is committed. What the handler does by itself, such as a request to "
               "another server, it really does.",
