@@ -1,25 +1,11 @@
 // A name server that does not answer, in place of which the C library's resolver hangs.
 
-#include <dlfcn.h>
-#include <netdb.h>
-
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 
 #include "tests/plugins/live_host.hpp"
 #include "tests/support/hanging_name.hpp"
-
-/// libcurl finds this one before the C library's.
-extern "C" __attribute__((visibility("default"))) int getaddrinfo(const char* node, const char* service,
-                                                                  const addrinfo* hints, addrinfo** found) {
-  if (node != nullptr && sluice::test::HangingName::is(node)) {
-    sluice::test::hang().wait();
-    return EAI_AGAIN;
-  }
-  static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
-  return real(node, service, hints, found);
-}
 
 namespace sluice::shipped {
 namespace {

@@ -1,18 +1,15 @@
 #pragma once
 
 #include <chrono>
-#include <string_view>
 
 #include "base/mutex.hpp"
 
 namespace sluice::test {
 
-/// What the resolver hangs over, where a test puts its own in place of getaddrinfo: who asks for a name below
+/// What the resolver hangs over in a program that hanging_name.cpp is compiled into: who asks for a name below
 /// "hangs.invalid" waits until it is let go, or 20 s. Thread-safe.
 class HangingName {
  public:
-  static bool is(std::string_view name) { return name.ends_with("hangs.invalid"); }
-
   void wait() {
     const MutexLock lock(mutex_);
     ++asked_;

@@ -1,25 +1,12 @@
 #include "host/queue/wake/announcement.hpp"
 
-#include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <netdb.h>
 
 #include <string>
 
 #include "base/resolver.hpp"
 #include "host/queue/wake/datagram.hpp"
 #include "tests/support/hanging_name.hpp"
-
-/// Who asks for a name finds this one before the C library's.
-extern "C" __attribute__((visibility("default"))) int getaddrinfo(const char* node, const char* service,
-                                                                  const addrinfo* hints, addrinfo** found) {
-  static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
-  if (!sluice::test::HangingName::is(node == nullptr ? "" : node)) {
-    return real(node, service, hints, found);
-  }
-  sluice::test::hang().wait();
-  return EAI_AGAIN;
-}
 
 namespace sluice::queue::wake {
 namespace {

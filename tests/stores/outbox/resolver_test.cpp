@@ -2,9 +2,7 @@
 
 #include "base/resolver.hpp"
 
-#include <dlfcn.h>
 #include <gmock/gmock.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -14,22 +12,6 @@
 #include "host/stores/outbox/tunnel/ssh_tunnel.hpp"
 #include "tests/support/hanging_name.hpp"
 #include "tests/support/loopback.hpp"
-
-/// Whoever connects finds this one before the C library's. "two.invalid" is a machine of two addresses.
-extern "C" __attribute__((visibility("default"))) int getaddrinfo(const char* node, const char* service,
-                                                                  const addrinfo* hints, addrinfo** found) {
-  static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
-  const std::string_view name = node == nullptr ? "" : node;
-  if (sluice::test::HangingName::is(name)) {
-    sluice::test::hang().wait();
-    return EAI_AGAIN;
-  }
-  if (name != "two.invalid") {
-    return real(node, service, hints, found);
-  }
-  const int code = real("127.0.0.2", service, hints, found);
-  return code == 0 ? real("127.0.0.1", service, hints, &(*found)->ai_next) : code;
-}
 
 namespace sluice::queue::outbox {
 namespace {
