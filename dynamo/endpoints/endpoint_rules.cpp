@@ -97,13 +97,8 @@ std::string suffix_of(const EndpointSettings& settings, const std::string& regio
   return "." + region + "." + std::string(domain);
 }
 
-Endpoint regional_endpoint(const EndpointSettings& settings, const Partition& partition) {
-  std::string host = "dynamodb";
-  // The US government's plain endpoints are FIPS endpoints already.
-  if (settings.use_fips && (partition.name != "aws-us-gov" || settings.use_dual_stack)) {
-    host += "-fips";
-  }
-  return Endpoint{.url = "https://" + host + suffix_of(settings, settings.region), .signing_region = settings.region};
+Endpoint regional_endpoint(const EndpointSettings& settings) {
+  return Endpoint{.url = service_url("dynamodb", settings, settings.region), .signing_region = settings.region};
 }
 
 std::optional<Error> check(const EndpointSettings& settings) {
@@ -127,7 +122,7 @@ Result<Endpoint> aws_endpoint(const EndpointSettings& settings, const std::optio
           "Invalid Configuration: AccountIdEndpointMode is required and FIPS is enabled, but FIPS account endpoints "
           "are not supported");
     }
-    return regional_endpoint(settings, partition);
+    return regional_endpoint(settings);
   }
   if (partition.name != "aws" && required) {
     return refuse(
@@ -135,7 +130,7 @@ Result<Endpoint> aws_endpoint(const EndpointSettings& settings, const std::optio
         "partition");
   }
   if (partition.name != "aws" || mode.empty() || mode == "disabled") {
-    return regional_endpoint(settings, partition);
+    return regional_endpoint(settings);
   }
   if (account_id && !is_host_label(*account_id)) {
     return refuse("Credentials-sourced account ID parameter is invalid");
@@ -147,7 +142,7 @@ Result<Endpoint> aws_endpoint(const EndpointSettings& settings, const std::optio
   if (required) {
     return refuse("AccountIdEndpointMode is required but no AccountID was provided or able to be loaded");
   }
-  return regional_endpoint(settings, partition);
+  return regional_endpoint(settings);
 }
 
 }  // namespace
@@ -163,7 +158,9 @@ const Partition& partition_of(std::string_view region) {
 }
 
 std::string service_url(std::string_view service, const EndpointSettings& settings, const std::string& region) {
-  return "https://" + std::string(service) + (settings.use_fips ? "-fips" : "") + suffix_of(settings, region) + "/";
+  // The US government's plain endpoints are FIPS endpoints already.
+  const bool fips = settings.use_fips && (partition_of(region).name != "aws-us-gov" || settings.use_dual_stack);
+  return "https://" + std::string(service) + (fips ? "-fips" : "") + suffix_of(settings, region);
 }
 
 Result<Endpoint> resolve_endpoint(const EndpointSettings& settings, const std::optional<std::string>& account_id) {

@@ -41,7 +41,7 @@ struct Endpoint {
 Result<Endpoint> resolve_endpoint(const EndpointSettings& settings,
                                   const std::optional<std::string>& account_id = std::nullopt);
 
-/// AWS's own address of another service, such as "https://sts-fips.us-east-1.amazonaws.com/". Pure.
+/// AWS's own address of a service in a region, such as "https://sts-fips.us-east-1.amazonaws.com". Pure.
 std::string service_url(std::string_view service, const EndpointSettings& settings, const std::string& region);
 
 }  // namespace sluice::dynamo

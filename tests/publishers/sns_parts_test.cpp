@@ -247,12 +247,12 @@ TEST(SnsEntry, RefusesWhatSnsWouldRefuse) {
 }
 
 TEST(SnsEndpoints, AreOfTheTopicsRegion) {
-  EXPECT_EQ(sns::Endpoints{}.url("eu-west-1"), "https://sns.eu-west-1.amazonaws.com/");
-  EXPECT_EQ(sns::Endpoints{}.url("cn-north-1"), "https://sns.cn-north-1.amazonaws.com.cn/");
+  EXPECT_EQ(sns::Endpoints{}.url("eu-west-1"), "https://sns.eu-west-1.amazonaws.com");
+  EXPECT_EQ(sns::Endpoints{}.url("cn-north-1"), "https://sns.cn-north-1.amazonaws.com.cn");
   EXPECT_EQ((sns::Endpoints{{.use_fips = true, .use_dual_stack = true}}.url("us-east-1")),
-            "https://sns-fips.us-east-1.api.aws/");
+            "https://sns-fips.us-east-1.api.aws");
   EXPECT_EQ((sns::Endpoints{{.use_dual_stack = true}}.url("cn-north-1")),
-            "https://sns.cn-north-1.api.amazonwebservices.com.cn/");
+            "https://sns.cn-north-1.api.amazonwebservices.com.cn");
   EXPECT_EQ((sns::Endpoints{{.endpoint = "http://127.0.0.1:1"}}.url("us-east-1")), "http://127.0.0.1:1");
 }
 

@@ -87,7 +87,7 @@ TEST_F(ChainTest, AssumesTheRoleOfAProfile) {
   EXPECT_EQ(found->account_id, "123456789012");
   EXPECT_EQ(*found->expires_at, clock.wall_now() + std::chrono::hours(1));
   const auto request = transport.requests().at(0);
-  EXPECT_EQ(request.url, "https://sts.eu-west-1.amazonaws.com/");
+  EXPECT_EQ(request.url, "https://sts.eu-west-1.amazonaws.com");
   EXPECT_EQ(request.body,
             "Action=AssumeRole&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Fw&RoleSessionName=me"
             "&ExternalId=x%20y&DurationSeconds=900");
@@ -110,7 +110,7 @@ TEST_F(ChainTest, FollowsAChainOfRoles) {
   EXPECT_EQ(found->access_key_id, "FIRST");
   EXPECT_THAT(transport.requests().at(0).body, HasSubstr("RoleArn=arn%3A2"));
   EXPECT_THAT(header_of(transport.requests().at(1), "authorization"), HasSubstr("Credential=SECOND/"));
-  EXPECT_EQ(transport.requests().at(1).url, "https://sts.us-east-1.amazonaws.com/");
+  EXPECT_EQ(transport.requests().at(1).url, "https://sts.us-east-1.amazonaws.com");
 }
 
 TEST_F(ChainTest, LetsAProfileWithKeysNameItself) {
@@ -201,7 +201,7 @@ TEST_F(ChainTest, AssumesARoleByWebIdentityAndReadsItsTokenAnew) {
   write("token", "second");
   EXPECT_TRUE(look_up());
   const auto requests = transport.requests();
-  EXPECT_EQ(requests.at(0).url, "https://sts.cn-north-1.amazonaws.com.cn/");
+  EXPECT_EQ(requests.at(0).url, "https://sts.cn-north-1.amazonaws.com.cn");
   EXPECT_EQ(header_of(requests.at(0), "authorization"), "");
   EXPECT_THAT(requests.at(0).body, HasSubstr("RoleSessionName=pod&WebIdentityToken=first"));
   EXPECT_THAT(requests.at(1).body, HasSubstr("WebIdentityToken=second"));

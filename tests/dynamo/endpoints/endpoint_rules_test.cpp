@@ -34,6 +34,19 @@ TEST(EndpointRules, EuropeanSovereignCloud) {
             "https://dynamodb.eusc-de-east-1.api.amazonwebservices.eu");
 }
 
+TEST(EndpointRules, OtherServicesAreWhereAwsHasThem) {
+  const auto url = [](const std::string& region, bool fips, bool dual_stack) {
+    return service_url("sts", {.use_fips = fips, .use_dual_stack = dual_stack}, region);
+  };
+  EXPECT_EQ(url("eu-west-1", false, false), "https://sts.eu-west-1.amazonaws.com");
+  EXPECT_EQ(url("us-east-1", true, false), "https://sts-fips.us-east-1.amazonaws.com");
+  EXPECT_EQ(url("us-east-1", true, true), "https://sts-fips.us-east-1.api.aws");
+  EXPECT_EQ(url("us-gov-west-1", false, false), "https://sts.us-gov-west-1.amazonaws.com");
+  // There is no sts-fips nor sns-fips, but with IPv6: what is there without is FIPS.
+  EXPECT_EQ(url("us-gov-west-1", true, false), "https://sts.us-gov-west-1.amazonaws.com");
+  EXPECT_EQ(url("us-gov-west-1", true, true), "https://sts-fips.us-gov-west-1.api.aws");
+}
+
 TEST(EndpointRules, RegionsThatWouldForgeAHostAreRefused) {
   for (const std::string region : {"evil.com/", "us east", "a.b", "-x", "us-east-1\n", "é", "@",
                                    "a123456789012345678901234567890123456789012345678901234567890123"}) {
