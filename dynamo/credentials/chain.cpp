@@ -84,7 +84,7 @@ void CachingProvider::record(const Result<Credentials>& loaded, Deadline deadlin
   if (loaded) {
     const bool replaced = !current_ || current_->access_key_id != loaded->access_key_id;
     current_ = *loaded;
-    refused_ = false;
+    after_refusal_ = std::exchange(refused_, false);
     // The same ones again are as old as they are: their windows stay, and the source is asked again before long.
     if (loaded->expires_at && replaced) {
       windows_ = RefreshWindows::for_lifetime(*loaded->expires_at - now);
@@ -97,7 +97,7 @@ void CachingProvider::record(const Result<Credentials>& loaded, Deadline deadlin
       return;  // whoever has more time may try at once; the others have what is still valid meanwhile
     }
   }
-  if (loaded && need(now) == Need::none) {
+  if (loaded && !after_refusal_ && need(now) == Need::none) {
     fruitless_ = 0;
     next_attempt_ = SteadyTime::min();
     return;
@@ -112,8 +112,9 @@ void CachingProvider::record(const Result<Credentials>& loaded, Deadline deadlin
 
 void CachingProvider::refused(const Credentials& credentials) {
   const MutexLock lock(mutex_);
+  const bool too_soon = after_refusal_ && clock_.steady_now() < next_attempt_;
   // Others may have seen the same refusal and refreshed meanwhile.
-  if (current_ && current_->access_key_id == credentials.access_key_id &&
+  if (!too_soon && current_ && current_->access_key_id == credentials.access_key_id &&
       current_->session_token == credentials.session_token) {
     refused_ = true;
   }

@@ -28,7 +28,7 @@ struct RefreshWindows {
 ///
 /// Whoever comes first inside the advisory window refreshes, while others go on with what is valid; inside the
 /// mandatory window all wait for that refresh. When it fails, the last ones are used until they expire, and attempts
-/// are spaced. Thread-safe; a resource.
+/// are spaced. So are they where AWS refuses the new ones too. Thread-safe; a resource.
 class CachingProvider final : public CredentialsProvider {
  public:
   using Source = std::function<Result<Credentials>(Deadline)>;
@@ -60,6 +60,7 @@ class CachingProvider final : public CredentialsProvider {
   RefreshWindows windows_ SLUICE_GUARDED_BY(mutex_);
   bool refreshing_ SLUICE_GUARDED_BY(mutex_) = false;
   bool refused_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool after_refusal_ SLUICE_GUARDED_BY(mutex_) = false;  ///< the current ones took the place of refused ones
   int fruitless_ SLUICE_GUARDED_BY(mutex_) = 0;
   SteadyTime next_attempt_ SLUICE_GUARDED_BY(mutex_) = SteadyTime::min();
   Error last_error_ SLUICE_GUARDED_BY(mutex_);

@@ -195,6 +195,18 @@ TEST_F(CachingTest, ReplacesRefusedOnesOnce) {
   EXPECT_EQ(key(), "K2");
 }
 
+TEST_F(CachingTest, OnesThatAreRefusedAgainAreNotReplacedWithEveryCall) {
+  for (const int made : {2, 3, 4}) {
+    for (int i = 0; i < 10; ++i) {
+      const auto found = provider.get(Deadline::never());
+      ASSERT_TRUE(found);  // so that AWS says why they are no good
+      provider.refused(*found);
+    }
+    EXPECT_EQ(loads, made);
+    clock.advance(seconds(5));
+  }
+}
+
 TEST_F(CachingTest, SaysSoWhenOnlyExpiredOnesAreToBeHad) {
   expiry = clock.wall_now() - seconds(1);
   EXPECT_EQ(key(), "the credentials from test have expired already; is this machine's clock right?");
