@@ -78,13 +78,13 @@ MatchedFiles match_files(const HostConfig& host) {
   for (std::size_t index = 0; index < host.jobs.size(); ++index) {
     const std::filesystem::path path(host.jobs[index]);
     const std::string name = path.filename().string();
+    const Place named = index < host.job_places.size() ? host.job_places[index] : Place{host_file};
     if (name.find_first_of("*?") == std::string::npos) {
       const std::string file = path.lexically_normal().string();
       if (std::error_code ignored; std::filesystem::exists(file, ignored)) {
         found.insert(file);
       } else {
-        errors.push_back({index < host.job_places.size() ? host.job_places[index] : Place{host_file},
-                          "'jobs' names " + file + ", and there is no such file"});
+        errors.push_back({named, "'jobs' names " + file + ", and there is no such file"});
       }
       continue;
     }
@@ -99,7 +99,7 @@ MatchedFiles match_files(const HostConfig& host) {
       }
     }
     if (failure && failure != std::errc::no_such_file_or_directory) {
-      errors.push_back({{host_file}, "cannot list '" + folder.string() + "' for jobs: " + failure.message()});
+      errors.push_back({named, "cannot list '" + folder.string() + "' for jobs: " + failure.message()});
     }
   }
   if (found.size() > kMaxJobFiles) {

@@ -66,6 +66,14 @@ TEST(Load, RefusesANamedFileThatIsNotThere) {
   EXPECT_EQ(load_job_files(more, kNothing).jobs.size(), 1U) << "the others are read all the same";
 }
 
+TEST(Load, NamesTheLineOfAFolderThatCannotBeListed) {
+  const TemporaryFolder folder;
+  folder.write("jobs.d", "a file");
+  const HostConfig host = host_in(folder, "[host]\njobs = ['none/*.toml',\n 'jobs.d/*.toml']");
+  EXPECT_EQ(errors_text(load_jobs(host)),
+            host.file + ":3:2: cannot list '" + (folder.path() / "jobs.d").string() + "' for jobs: Not a directory\n");
+}
+
 TEST(Load, WorksInAFolderWhoseNameLooksLikeAPattern) {
   const TemporaryFolder folder;
   folder.write("a*b?/host.toml", "");
