@@ -117,6 +117,8 @@ void CachingProvider::refused(const Credentials& credentials) {
   if (!too_soon && current_ && current_->access_key_id == credentials.access_key_id &&
       current_->session_token == credentials.session_token) {
     refused_ = true;
+    // What was good for so long is no sign of a source that has no good ones.
+    fruitless_ = clock_.steady_now() - windows_.longest_pause > next_attempt_ ? 0 : fruitless_;
   }
 }
 
