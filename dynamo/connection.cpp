@@ -32,7 +32,7 @@ Result<std::unique_ptr<Connection>> Connection::open(Options options, const std:
     client_options.region = kSomeRegion;
   }
   made->transport_.start();
-  made->credentials_ = make_default_chain(environment, made->transport_, clock, random);
+  made->credentials_ = make_default_chain(environment, made->region_, made->transport_, clock, random);
   made->client_ =
       std::make_unique<Client>(std::move(client_options), made->transport_, *made->credentials_, clock, random);
   return made;

@@ -122,8 +122,8 @@ void CachingProvider::refused(const Credentials& credentials) {
   }
 }
 
-Result<Credentials> look_up_credentials(const AwsEnvironment& environment, HttpTransport& transport, const Clock& clock,
-                                        Deadline deadline) {
+Result<Credentials> look_up_credentials(const AwsEnvironment& environment, const std::string& region,
+                                        HttpTransport& transport, const Clock& clock, Deadline deadline) {
   std::string tried;
   std::optional<Result<Credentials>> found;
   const auto decided_by = [&](Lookup lookup) {
@@ -145,7 +145,7 @@ Result<Credentials> look_up_credentials(const AwsEnvironment& environment, HttpT
     return no_credentials("AWS_PROFILE names " + active.name +
                           ", which is in neither the AWS config nor the credentials file");
   }
-  const SourceContext context{environment, *profiles, transport, clock};
+  const SourceContext context{environment, *profiles, region, transport, clock};
   if (decided_by(assume_role_credentials(context, active.name, deadline)) ||
       decided_by(web_identity_credentials(context, deadline)) ||
       decided_by(web_identity_credentials(context, active.name, deadline)) ||
@@ -161,11 +161,10 @@ Result<Credentials> look_up_credentials(const AwsEnvironment& environment, HttpT
       tried + ")");
 }
 
-std::unique_ptr<CredentialsProvider> make_default_chain(AwsEnvironment environment, HttpTransport& transport,
-                                                        const Clock& clock, Random& random) {
-  auto load = [environment = std::move(environment), &transport, &clock](Deadline deadline) {
-    return look_up_credentials(environment, transport, clock, deadline);
-  };
+std::unique_ptr<CredentialsProvider> make_default_chain(AwsEnvironment environment, std::string region,
+                                                        HttpTransport& transport, const Clock& clock, Random& random) {
+  auto load = [environment = std::move(environment), region = std::move(region), &transport, &clock](
+                  Deadline deadline) { return look_up_credentials(environment, region, transport, clock, deadline); };
   return std::make_unique<CachingProvider>(std::move(load), clock, random);
 }
 

@@ -59,6 +59,7 @@ using Lookup = std::variant<Credentials, NotConfigured, Error>;
 struct SourceContext {
   const AwsEnvironment& environment;
   const Profiles& profiles;
+  const std::string& region;  ///< if environment and profiles name none; may be empty
   HttpTransport& transport;
   const Clock& clock;
 };

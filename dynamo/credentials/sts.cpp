@@ -41,7 +41,8 @@ struct StsEndpoint {
 
 Result<StsEndpoint> sts_endpoint(const SourceContext& context) {
   SLUICE_TRY(settings, resolve_settings(context.environment, context.profiles));
-  const std::string region = settings->region.empty() ? kDefaultRegion : settings->region;
+  const std::string& wanted = settings->region.empty() ? context.region : settings->region;
+  const std::string region = wanted.empty() ? kDefaultRegion : wanted;
   if (auto url = configured_endpoint(context.environment, context.profiles, "sts")) {
     return StsEndpoint{std::move(*url), region};
   }

@@ -182,7 +182,7 @@ std::unique_ptr<sluice::dynamo::CredentialsProvider> credentials_of(const sluice
     publishing::refuse("access_key_id", "and \"secret_access_key\" belong together; set both, or neither");
   }
   if (options.get("access_key_id", "").empty()) {
-    return sluice::dynamo::make_default_chain(environment, transport, clock, random);
+    return sluice::dynamo::make_default_chain(environment, options.get("region", ""), transport, clock, random);
   }
   return sluice::dynamo::make_static_credentials({.access_key_id = options.get("access_key_id", ""),
                                                   .secret_access_key = options.get("secret_access_key", ""),

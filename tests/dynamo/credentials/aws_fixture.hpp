@@ -37,7 +37,9 @@ class AwsFixture : public testing::Test {
   void config(const std::string& text) const { write(".aws/config", text); }
   void shared_credentials(const std::string& text) const { write(".aws/credentials", text); }
 
-  Result<Credentials> look_up() { return look_up_credentials(environment(), transport, clock, Deadline::never()); }
+  Result<Credentials> look_up() {
+    return look_up_credentials(environment(), region, transport, clock, Deadline::never());
+  }
   /// The error's message; the test fails when there is none.
   std::string failure() {
     const auto found = look_up();
@@ -48,6 +50,7 @@ class AwsFixture : public testing::Test {
 
   std::filesystem::path home;
   std::map<std::string, std::string> variables;
+  std::string region;  // of who wants the credentials
   test::FakeTransport transport;
   test::FakeClock clock;  // 2026-01-02T03:04:05Z
   test::FakeRandom random;

@@ -113,6 +113,19 @@ TEST_F(ChainTest, FollowsAChainOfRoles) {
   EXPECT_EQ(transport.requests().at(1).url, "https://sts.us-east-1.amazonaws.com");
 }
 
+TEST_F(ChainTest, AssumesARoleInTheRegionOfWhoeverWantsItUnlessAnotherIsNamed) {
+  config("[default]\nrole_arn=arn:1\nsource_profile=base\n");
+  shared_credentials("[base]\naws_access_key_id=BASE\naws_secret_access_key=s\n");
+  region = "cn-north-1";  // which another partition knows nothing of
+  transport.answer(200, sts_answer("AssumeRole", "ROLE"));
+  ASSERT_TRUE(look_up());
+  EXPECT_EQ(url_of_request(0), "https://sts.cn-north-1.amazonaws.com.cn");
+  variables["AWS_REGION"] = "eu-west-1";
+  transport.answer(200, sts_answer("AssumeRole", "ROLE"));
+  ASSERT_TRUE(look_up());
+  EXPECT_EQ(url_of_request(1), "https://sts.eu-west-1.amazonaws.com");
+}
+
 TEST_F(ChainTest, LetsAProfileWithKeysNameItself) {
   config("[default]\nrole_arn=arn:1\nsource_profile=default\naws_access_key_id=SELF\naws_secret_access_key=s\n");
   transport.answer(200, sts_answer("AssumeRole", "ROLE"));
