@@ -221,7 +221,13 @@ ScheduleConfig read_schedule(Section section, const Member& member) {
 
 void read_schedules(Section schedules, JobConfig& config) {
   for (const Member& member : schedules.members()) {
-    config.schedules.push_back(read_schedule(schedules.section(member.key), member));
+    Section section = schedules.section(member.key);
+    config.schedules.push_back(read_schedule(section, member));
+    if (outbox_named(config.queue) && section.find("queue") == nullptr) {
+      section.error(member.place, section.title() +
+                                      " has no 'queue'; name one, for the job's source is an outbox, "
+                                      "which its application alone writes");
+    }
   }
 }
 

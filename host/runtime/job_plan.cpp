@@ -83,18 +83,6 @@ void add_schedules(const config::HostConfig& host, const JobConfig& job, std::ve
   }
 }
 
-/// What an outbox cannot give a job; empty: nothing.
-std::string outbox_refusal(const JobConfig& job) {
-  const std::string where = "\"" + job.queue + "\" is a table of an application, ";
-  if (job.idempotency) {
-    return where + "which keeps no idempotency keys; take [job.idempotency] away (a row's id tells a repetition)";
-  }
-  if (weighs_priorities(job)) {
-    return where + "which has no priorities; use a job for each class, with types in [job.outbox]";
-  }
-  return {};
-}
-
 /// What a job wants of a handler that takes its messages in another way; empty: nothing.
 std::string work_refusal(const JobConfig& job, plugin::HandlerKind kind) {
   const std::string handler = "the handler \"" + job.handler + "\" ";
@@ -428,13 +416,10 @@ std::vector<ConfigError> refused_rules(const config::HostConfig& host, const std
   std::vector<ConfigError> errors;
   std::map<std::pair<std::string, config::Source>, const JobConfig*> first_on;
   for (const JobConfig& job : jobs) {
-    if (config::outbox_named(job.queue)) {
-      if (std::string why = outbox_refusal(job); !why.empty()) {
-        errors.push_back({job.queue_place, std::move(why)});
-      }
-      continue;
-    }
     add_schedules(host, job, errors);
+    if (config::outbox_named(job.queue)) {
+      continue;  // What it cannot give was refused when the file was read.
+    }
     for (const config::WeightedQueue& queue : work::queues_of(job)) {
       std::string why = refusal(job, queue.name, traits_of(host, queue.name));
       if (why.empty()) {

@@ -126,6 +126,14 @@ TEST(OutboxConfig, TheLimitOfTriesIsTheOutboxsUnlessTheJobHasALowerOne) {
   EXPECT_NE(errors[0].message.find("a dead letter after 7 tries"), std::string::npos) << errors[0].message;
 }
 
+TEST(OutboxConfig, AScheduleBesideItsJobNamesTheQueueItSendsTo) {
+  const std::string text = "[job]\nsource = \"outbox:orders\"\nhandler = \"log\"\n[schedule.nightly]\nevery = \"1h\"\n";
+  EXPECT_EQ(errors_text(parse_job_config(text, "jobs.d/relay.toml", environment_of({}))),
+            "jobs.d/relay.toml:4:11: [schedule.nightly] has no 'queue'; name one, for the job's source is an outbox, "
+            "which its application alone writes\n");
+  EXPECT_EQ(job_of(text + "queue = \"reports\"\n").schedules.front().queue, "reports");
+}
+
 TEST(OutboxConfig, AnUnknownOutboxIsNamedWithTheNearest) {
   std::vector<JobConfig> jobs{job_of("[job]\nsource = \"outbox:order\"\nhandler = \"log\"\n")};
   const auto errors = join_outboxes(jobs, host_of(kHost));

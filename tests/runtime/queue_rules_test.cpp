@@ -80,6 +80,8 @@ TEST_F(QueueRules, AScheduleIsHeldToWhatItsQueueTakes) {
   const std::string text = only_error({wanted});
   EXPECT_TRUE(text.starts_with("jobs.d/a.toml:9:1: queue \"table\" lies in a DynamoDB table, which has no prior"))
       << text;
+  wanted.queue = "outbox:orders";
+  EXPECT_EQ(only_error({wanted}), text) << "whatever its job draws from";
   wanted.schedules[0].priority = "normal";
   EXPECT_TRUE(refused_rules(host_, {wanted}).empty());
 }
