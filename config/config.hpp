@@ -308,6 +308,7 @@ struct RetryConfig {
   Duration base = std::chrono::seconds(1);
   Duration max = std::chrono::minutes(15);
   Jitter jitter = Jitter::full;
+  Place place{};  ///< of `max_attempts`
 
   friend bool operator==(const RetryConfig&, const RetryConfig&) = default;
 };

@@ -51,6 +51,11 @@ void read_idempotency(Section idempotency, JobConfig& config) {
   if (!idempotency.present()) {
     return;
   }
+  if (outbox_named(config.queue)) {
+    idempotency.error_here(
+        " cannot stand beside source = \"outbox:NAME\": an outbox has no store of its own that a key is committed to; "
+        "take it away, or set it in the job of the queue that the rows go to");
+  }
   IdempotencyConfig read;
   if (idempotency.require("key", "say what tells messages apart, as in key = \"message\"") != nullptr) {
     std::string key(kMessage);
@@ -144,7 +149,11 @@ void read_priorities(Section priorities, JobConfig& config) {
   priorities.read("high", config.priorities.high, 1, kMaxWeight);
   priorities.read("normal", config.priorities.normal, 1, kMaxWeight);
   priorities.read("low", config.priorities.low, 1, kMaxWeight);
-  if (priorities.present() && (config.order != Order::none || config.fair)) {
+  if (priorities.present() && outbox_named(config.queue)) {
+    priorities.error_here(
+        " cannot stand beside source = \"outbox:NAME\", whose rows have no priorities; take it away, or use a job for "
+        "each class, with 'types' in [job.outbox]");
+  } else if (priorities.present() && (config.order != Order::none || config.fair)) {
     priorities.error_here(
         " cannot stand beside 'order' or 'fair', which give the turns by group; take one away, "
         "or use a queue for each class and one job with queues = [\"urgent:6\", \"bulk:1\"]");
@@ -316,6 +325,9 @@ void read_arounds(Section job, JobConfig& config) {
 
 void read_retry(Section retry, RetryConfig& config) {
   retry.read("max_attempts", config.max_attempts, 1, kMaxAttempts);
+  if (const Member* attempts = retry.find("max_attempts")) {
+    config.place = attempts->value.place;
+  }
   retry.read("backoff", config.backoff);
   retry.read("base", config.base, {Duration::zero(), kWeek});
   retry.read("max", config.max, {Duration::zero(), kWeek});
@@ -371,6 +383,11 @@ void read_dead_letter(Section dead_letter, JobConfig& config) {
     dead_letter.error_at_value("policy",
                                "cannot be \"move\" for a job with source = \"dlq\", whose messages are there "
                                "already; use \"keep\" or \"discard\"");
+  }
+  if (config.dead_letter == DeadLetterPolicy::keep && outbox_named(config.queue)) {
+    dead_letter.error_at_value("policy",
+                               "cannot be \"keep\" for an outbox: a row whose tries are used up stays in the table as "
+                               "a dead letter anyway; use \"move\" or \"discard\"");
   }
 }
 

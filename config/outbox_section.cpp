@@ -208,7 +208,7 @@ void join_outbox(JobConfig& job, const HostConfig& host, std::vector<ConfigError
   if (job.retry.max_attempts == 0) {
     job.retry.max_attempts = outbox->retry_limit;
   } else if (job.retry.max_attempts > outbox->retry_limit) {
-    errors.push_back({job.queue_place, "'max_attempts' in [job.retry] is " + std::to_string(job.retry.max_attempts) +
+    errors.push_back({job.retry.place, "'max_attempts' in [job.retry] is " + std::to_string(job.retry.max_attempts) +
                                            ", and a row of " + job.queue + " is a dead letter after " +
                                            std::to_string(outbox->retry_limit) + " tries; raise 'retry_limit' in " +
                                            "[outbox." + outbox_named(job.queue).value_or("") + "] of " + host.file +
@@ -266,16 +266,6 @@ void read_outbox_filter(Section job, JobConfig& config) {
     job.refuse({"order"},
                "cannot be changed for an outbox, whose rows go out in order within each "
                "aggregate_id; leave it out");
-  }
-  if (config.idempotency) {
-    job.error(job.place(),
-              "[job.idempotency] cannot stand beside source = \"outbox:NAME\": an outbox has no store of its own that "
-              "a key is committed to; take it away, or set it in the job of the queue that the rows go to");
-  }
-  if (config.dead_letter == DeadLetterPolicy::keep) {
-    job.error(job.place(),
-              "'policy' in [job.dead_letter] cannot be \"keep\" for an outbox: a row whose tries are "
-              "used up stays in the table as a dead letter anyway; use \"move\" or \"discard\"");
   }
 }
 

@@ -117,13 +117,15 @@ TEST(OutboxConfig, AJobOfAnOutboxRetriesAsTheOriginalUnlessItSaysOtherwise) {
 TEST(OutboxConfig, TheLimitOfTriesIsTheOutboxsUnlessTheJobHasALowerOne) {
   HostConfig host = host_of(kHost);
   host.outboxes["orders"].retry_limit = 7;
-  std::vector<JobConfig> jobs{job_of("[job]\nsource = \"outbox:orders\"\nhandler = \"log\"\n")};
+  const std::string text = "[job]\nsource = \"outbox:orders\"\nhandler = \"log\"\n";
+  std::vector<JobConfig> jobs{job_of(text)};
   EXPECT_TRUE(join_outboxes(jobs, host).empty());
   EXPECT_EQ(jobs[0].retry.max_attempts, 7U);
-  jobs[0].retry.max_attempts = 8;
+  jobs[0] = job_of(text + "[job.retry]\nmax_attempts = 8\n");
   const auto errors = join_outboxes(jobs, host);
   ASSERT_EQ(errors.size(), 1U);
   EXPECT_NE(errors[0].message.find("a dead letter after 7 tries"), std::string::npos) << errors[0].message;
+  EXPECT_TRUE(errors[0].text().starts_with("/etc/sluice/jobs.d/relay.toml:5:16: ")) << errors[0].text();
 }
 
 TEST(OutboxConfig, AScheduleBesideItsJobNamesTheQueueItSendsTo) {
