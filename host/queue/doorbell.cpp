@@ -95,6 +95,7 @@ void Doorbell::ring_settled(const QueueAddress& address, std::span<const Complet
                             std::span<const SettleResult> results) {
   bool here = false;
   bool dead = false;
+  bool freed = false;
   std::set<std::string> sent_to;
   for (std::size_t i = 0; i < std::min(results.size(), completions.size()); ++i) {
     if (results[i].status != SettleStatus::applied) {
@@ -107,6 +108,7 @@ void Doorbell::ring_settled(const QueueAddress& address, std::span<const Complet
     const bool back = completion.action == CompletionAction::retry || completion.action == CompletionAction::release;
     here = here || (back && completion.delay <= Duration::zero());
     dead = dead || completion.action == CompletionAction::dead_letter;
+    freed = freed || results[i].frees_group;
   }
   // Of delayed ones, too, so that whoever waits learns when they come due.
   for (const std::string& queue : sent_to) {
@@ -117,6 +119,9 @@ void Doorbell::ring_settled(const QueueAddress& address, std::span<const Complet
   }
   if (dead) {
     ring({address.queue, Half::dlq});
+  }
+  if (freed) {
+    ring({address.queue, Half::standard});
   }
 }
 

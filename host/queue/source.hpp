@@ -107,6 +107,7 @@ struct SettleResult {
   /// for again at once, or after `wait`.
   bool left = false;
   std::int64_t version = 0;  ///< applied, of `keep`: the receipt's from now on; the one before is void
+  bool frees_group = false;  ///< applied, to a dead letter that its group has waited for
 };
 
 /// Of completions whose messages are sent before they are settled: which may be sent now. Places in what was asked;

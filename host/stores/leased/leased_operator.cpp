@@ -512,6 +512,12 @@ class LeasedOperator final : public table::RecordOperator {
     }
   }
 
+  void on_end(const Task& task) const override {
+    if (task.result->status == ChangeStatus::applied && !held_sort(task.item).empty()) {
+      doorbell_.ring({place().queue, Half::standard});  // its group may go on
+    }
+  }
+
   /// Nobody works on that shard any more.
   Result<bool> is_given_up(std::uint32_t shard, Deadline deadline) const {
     SLUICE_TRY(owned, ownership(Half::standard, shard, deadline));

@@ -229,10 +229,11 @@ std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> compl
   std::vector<SettleResult> results;
   std::vector<owned::Out> gone;
   for (std::size_t i = 0; i < completions.size(); ++i) {
-    const SettleResult& result = results.emplace_back(writer_.result_of(writes[i]));
+    SettleResult& result = results.emplace_back(writer_.result_of(writes[i]));
     if (result.status != SettleStatus::applied || leases_[i].decided) {
       continue;
     }
+    result.frees_group = writes[i].removes() && leases_[i].out->state.held_place;
     if (writes[i].keeps && outs.empty()) {
       Receipt renewed = completions[i].receipt;
       renewed.version = result.version;

@@ -132,6 +132,48 @@ TEST_F(LeasedBorrowerTest, AHeldGroupWaitsForItsDeadLetter) {
   EXPECT_EQ(next.front().message.body, "2");
 }
 
+// It was rung for only where the dead letter itself came back: everybody else found it out by a look of his own.
+TEST_F(LeasedBorrowerTest, HostsAreRungOnceAGroupIsHeldBackNoMore) {
+  int rings = 0;
+  const auto heard = doorbell_.subscribe({"orders", Half::standard}, [&] { ++rings; });
+  const auto dead_letter = [&](bool holds) {
+    std::string id = send({.body = "x", .group = "g"});
+    end(borrower_, {.receipt = take().front().receipt, .action = CompletionAction::dead_letter, .hold_group = holds});
+    rings = 0;
+    return id;
+  };
+  const auto oper = make_leased_operator(queue_, doorbell_);
+  const auto remove = [&](const std::string& id) {
+    const Change removal{.id = id, .action = ChangeAction::remove};
+    EXPECT_EQ(oper->change(std::span(&removal, 1), soon()).front().status, ChangeStatus::applied);
+  };
+  remove(dead_letter(false));
+  EXPECT_EQ(rings, 0) << "nobody waited for it";
+  remove(dead_letter(true));
+  EXPECT_EQ(rings, 1);
+  const std::string id = dead_letter(true);
+  const ContentEdit other_group{{std::string("group")}, "\"h\""};
+  ASSERT_TRUE(oper->edit(id, oper->get(id, soon())->version, std::span(&other_group, 1), soon()));
+  EXPECT_EQ(rings, 1);
+  remove(id);
+  EXPECT_EQ(rings, 1) << "it held nothing any more";
+  const auto work_off = [&](std::shared_ptr<Effects> effects) {
+    const auto dead = dead_.claim({.max = 1, .visibility = 30s}, soon());
+    ASSERT_TRUE(dead && dead->deliveries.size() == 1);
+    const Completion done{.receipt = dead->deliveries.front().receipt, .effects = std::move(effects)};
+    EXPECT_EQ(end(dead_, done).status, SettleStatus::applied);
+  };
+  dead_letter(false);
+  work_off({});
+  EXPECT_EQ(rings, 0);
+  dead_letter(true);
+  work_off({});
+  EXPECT_EQ(rings, 1);
+  dead_letter(true);
+  work_off(std::make_shared<Effects>());
+  EXPECT_EQ(rings, 1);
+}
+
 // There was one mark for a group: who was done with one of them, and had effects, took the other one's away, and who
 // redrove it was refused.
 TEST_F(LeasedBorrowerTest, AGroupWaitsForEachOfItsDeadLettersThatHoldsIt) {
