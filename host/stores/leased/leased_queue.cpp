@@ -81,7 +81,7 @@ Result<Shards> ShardCount::learn(const dynamo::Item& item) {
   SLUICE_TRY(shards, shards_of(item, place_, configured_));
   const MutexLock lock(mutex_);
   known_ = *shards;
-  to_write_ = item.empty() && !tried_;
+  to_write_ = item.empty();
   return *shards;
 }
 
@@ -113,7 +113,6 @@ Result<Shards> ShardCount::settled(Deadline deadline) {
       return known;
     }
     to_write_ = false;
-    tried_ = true;
   }
   const auto written = write_numbers(client_, place_, {}, *known, deadline);
   const bool others = !written && written.error().kind == dynamo::ErrorKind::conditional_check_failed;

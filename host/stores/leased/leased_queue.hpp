@@ -59,7 +59,7 @@ class ShardCount {
   /// While the table cannot be read, what it said last; an error only where it has never said anything.
   Result<Shards> get(Deadline deadline);
   /// The same for who sends: where the table says nothing yet, the number that it then goes by is written down there,
-  /// so that hosts find what it sends. One that may not write it goes on without.
+  /// so that hosts find what it sends. Where that fails it goes on without, and tries again when it has read anew.
   Result<Shards> settled(Deadline deadline);
   /// Asks the table now.
   Result<Shards> read(bool consistent, Deadline deadline);
@@ -81,7 +81,6 @@ class ShardCount {
   // Guarded by mutex_.
   std::optional<Shards> known_ SLUICE_GUARDED_BY(mutex_);
   bool to_write_ SLUICE_GUARDED_BY(mutex_) = false;
-  bool tried_ SLUICE_GUARDED_BY(mutex_) = false;  ///< to write it
   SteadyTime read_at_ SLUICE_GUARDED_BY(mutex_){};
 };
 

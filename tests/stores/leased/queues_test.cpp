@@ -311,6 +311,19 @@ TEST_F(LeasedQueuesTest, WhoSendsFirstWritesDownHowManyShardsThereAre) {
   EXPECT_EQ(client_.get_item({.table = kTable, .key = kept}, soon())->item, item);
 }
 
+TEST_F(LeasedQueuesTest, HowManyShardsThereAreIsTriedAgainToBeWrittenDown) {
+  const table::QueueTable place{"others", kTable, {}, "eu-west-1"};
+  ShardCount one(client_, clock_, place, 16);
+  model_.inject(
+      test::model::Fault::throttle,
+      [](const std::string& operation, const std::string&) { return operation == "PutItem"; }, 100);
+  EXPECT_EQ(one.settled(soon())->count, 16U) << "nobody waits for it";
+  model_.clear_faults();
+  clock_.advance(ShardCount::kKeep);
+  EXPECT_EQ(one.settled(soon())->count, 16U);
+  EXPECT_EQ(ShardCount(client_, clock_, place, 32).get(soon())->count, 16U);
+}
+
 TEST_F(LeasedQueuesTest, TwoThatSendFirstAtOnceGoByOneNumber) {
   const table::QueueTable place{"others", kTable, {}, "eu-west-1"};
   ShardCount one(client_, clock_, place, 16);
