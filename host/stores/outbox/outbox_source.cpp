@@ -63,6 +63,20 @@ bool concerns_the_rows(const Error& error) {
          error.code() == ErrorCode::internal || error.code() == ErrorCode::denied;
 }
 
+/// Why a mark is worth another try; nothing: it is written, or there is nothing to write.
+std::optional<Error> reason_to_wait(MarkStatus status) {
+  switch (status) {
+    case MarkStatus::locked:
+      return Error(ErrorCode::conflict, "a transaction of the application has the row");
+    case MarkStatus::throttled:
+      return Error(ErrorCode::throttled, "the database takes no more writes at the moment");
+    case MarkStatus::written:
+    case MarkStatus::gone:
+      break;
+  }
+  return std::nullopt;
+}
+
 /// A source's rows in memory, and which of them are out. A thread of its own reads what the RowScheduler asks for ahead
 /// of who claims, and otherwise waits for news of the database; it connects again when its session has ended.
 /// Thread-safe.
@@ -762,9 +776,9 @@ class OutboxSource final : public Source {
       rows_.end(key, {Fate::Kind::changed});
       return;
     }
-    if (status == MarkStatus::locked) {
+    if (const auto why = reason_to_wait(status)) {
       // The engine knows what its handler has made of the row, and marks it when it comes back.
-      warn("row " + to_string(key) + " is locked by a transaction of the application; its mark waits");
+      warn("row " + to_string(key) + " cannot be marked yet: " + why->message() + "; its mark waits");
       rows_.end(key, {Fate::Kind::put_back, kLockedWait});
       return;
     }
@@ -789,8 +803,8 @@ class OutboxSource final : public Source {
       SettleResult& result = *steps[i].result;
       if (!written) {
         result = {SettleStatus::failed, written.error()};
-      } else if ((*written)[i] == MarkStatus::locked) {
-        result = {SettleStatus::failed, Error(ErrorCode::conflict, "a transaction of the application has the row")};
+      } else if (const auto why = reason_to_wait((*written)[i])) {
+        result = {SettleStatus::failed, *why};
       } else if ((*written)[i] == MarkStatus::gone) {
         result.status = SettleStatus::lost;
       }

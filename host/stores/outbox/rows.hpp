@@ -110,8 +110,10 @@ struct Page {
 
 enum class MarkStatus : std::uint8_t {
   written,
-  gone,    ///< no such row, or it was sent or changed meanwhile: there is nothing to write
-  locked,  ///< a transaction of the application has the row; worth another try
+  gone,  ///< no such row, or it was sent or changed meanwhile: there is nothing to write
+  // Worth another try.
+  locked,     ///< a transaction of the application has the row
+  throttled,  ///< the database takes no more at the moment
 };
 
 /// How the members of a lock space share it.

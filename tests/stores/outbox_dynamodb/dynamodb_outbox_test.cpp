@@ -13,6 +13,7 @@
 #include "base/random.hpp"
 #include "base/timestamp.hpp"
 #include "host/stores/outbox/dynamodb/outbox_place.hpp"
+#include "host/stores/outbox/outbox_queues.hpp"
 #include "host/stores/outbox/row_scheduler.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/model.hpp"
@@ -421,16 +422,35 @@ TEST_F(DynamoDbOutboxTest, AThrottledMarkIsWorthAnotherTry) {
   put(1, "a");
   EXPECT_THAT(ids(all()), ElementsAre(1));
   model_.inject_part(test::model::PartFault::throttle, 100);
-  EXPECT_EQ(mark(sent_mark({1})), MarkStatus::locked);
+  EXPECT_EQ(mark(sent_mark({1})), MarkStatus::throttled);
   model_.clear_faults();
   EXPECT_EQ(mark(sent_mark({1})), MarkStatus::written);
   put(2, "a");
   model_.inject(
       test::model::Fault::throttle,
       [](const std::string& operation, const std::string&) { return operation == "TransactWriteItems"; }, 100);
-  EXPECT_EQ(mark(dead_mark({2}, 10)), MarkStatus::locked);
+  EXPECT_EQ(mark(dead_mark({2}, 10)), MarkStatus::throttled);
   model_.clear_faults();
   EXPECT_EQ(mark(dead_mark({2}, 10)), MarkStatus::written);
+}
+
+// Whatever it was, a transaction of the application was said to have the row.
+TEST_F(DynamoDbOutboxTest, WhyAMarkWaitsIsSaid) {
+  put(1, "a");
+  const auto source = *make_outbox_source({.settings = settings_}, {}, *outbox_, clock_, random_);
+  const Completion dead{.receipt = {.id = to_string(key(1))}, .action = CompletionAction::dead_letter};
+  const auto settled = [&] { return source->settle(std::span(&dead, 1), soon()).front(); };
+  model_.inject(
+      test::model::Fault::throttle,
+      [](const std::string& operation, const std::string&) { return operation == "TransactWriteItems"; }, 100);
+  const SettleResult throttled = settled();
+  EXPECT_EQ(throttled.error.code(), ErrorCode::throttled) << throttled.error.message();
+  model_.clear_faults();
+  model_.inject_part(test::model::PartFault::conflict, 100);
+  EXPECT_EQ(settled().error.message(), "a transaction of the application has the row");
+  model_.clear_faults();
+  EXPECT_EQ(settled().status, SettleStatus::applied);
+  EXPECT_THAT(ids(all()), IsEmpty());
 }
 
 TEST_F(DynamoDbOutboxTest, TheFirstRowsOfAGroupAreFoundAgain) {

@@ -135,8 +135,10 @@ class Marks {
       statuses_[place] = otherwise;
     } else if (error->kind == dynamo::ErrorKind::conditional_check_failed) {
       statuses_[place] = MarkStatus::gone;
-    } else if (error->kind == dynamo::ErrorKind::throttled || is_held_by_another(*error)) {
-      statuses_[place] = MarkStatus::locked;  // by another transaction, if not for the load
+    } else if (error->kind == dynamo::ErrorKind::throttled) {
+      statuses_[place] = MarkStatus::throttled;
+    } else if (is_held_by_another(*error)) {
+      statuses_[place] = MarkStatus::locked;
     } else {
       return place_.error_of(*error);
     }
