@@ -307,12 +307,14 @@ Result<Item> encode_stored(const StoredMessage& record) {
   if (!anew || record.native.empty()) {
     return anew;
   }
+  const std::string what = "the native form of message '" + record.message.id + "' ";
   auto native = dynamo::decode_item(record.native);
   if (!native) {
-    return Error(ErrorCode::invalid,
-                 "the native form of message '" + record.message.id + "' is no item: " + native.error().message);
+    return invalid(what + "is no item: " + native.error().message);
   }
-  SLUICE_PASS_ON(overrule(*native, *anew));
+  if (const auto overruled = overrule(*native, *anew); !overruled) {
+    return invalid(what + "says what cannot be stored: " + overruled.error().message());
+  }
   return std::move(*native);
 }
 

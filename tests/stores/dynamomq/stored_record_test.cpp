@@ -129,8 +129,11 @@ TEST(StoredRecordTest, WhatCannotBeStoredIsRefused) {
     const auto item = encode_stored(wrong);
     return !item && item.error().code() == ErrorCode::invalid && item.error().message().find('\n') == std::string::npos;
   };
-  record.native = "{";
-  EXPECT_TRUE(refused(record));
+  for (const char* native : {"{", R"({"id":{"S":"A-1"},"data":{"N":"1e500"}})"}) {
+    record.native = native;
+    EXPECT_TRUE(refused(record)) << native;
+    EXPECT_THAT(encode_stored(record).error().message(), ::testing::HasSubstr("the native form of message 'A-1' "));
+  }
   record.native.clear();
   record.message.id.clear();
   EXPECT_TRUE(refused(record));
