@@ -214,7 +214,8 @@ class TransactionWriter {
       draft.add(std::move(action), {{name}, kPart});
     }
     for (TransactAction& mark : layout.put_marks(message, message.id, token, void_mark, now)) {
-      draft.add(std::move(mark), {{"the deduplication id or unique key of " + name}, kPart, true});
+      const bool unique = mark.item.contains(attribute::kMarkMode);
+      draft.add(std::move(mark), {{(unique ? "the unique key of " : "the deduplication id of ") + name}, kPart, true});
     }
     return true;
   }

@@ -8,6 +8,7 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 class LeasedBorrowerTest : public LeasedRig {
  protected:
@@ -410,6 +411,31 @@ TEST_F(LeasedBorrowerTest, AStrictFenceKeepsNobodyFromTakingAwayADeadLetterThatH
       SettleStatus::applied);
   EXPECT_THAT(items("orders!"), IsEmpty());
   EXPECT_THAT(items("orders%"), IsEmpty()) << "its group goes on";
+}
+
+// Both were called by both names.
+TEST_F(LeasedBorrowerTest, AMarkThatDynamoDbRefusesIsCalledByItsName) {
+  dynamo::CreateTableRequest request;
+  request.name = "plain";
+  request.attribute_types = {{"id", "S"}, {"sluice_until", "N"}, {"sluice_mode", "N"}};
+  request.hash_key = "id";
+  request.indexes = {{.name = "until", .hash_key = "sluice_until", .projection = "ALL"},
+                     {.name = "mode", .hash_key = "sluice_mode", .projection = "ALL"}};
+  ASSERT_TRUE(client_.create_table(request, soon()));
+  send({.body = "x"});
+  const Receipt receipt = take().front().receipt;
+  const auto refused = [&](NewMessage message) {
+    auto effects = std::make_shared<Effects>();
+    message.id = "B-1";
+    effects->messages.push_back({"plain", std::move(message)});
+    const SettleResult result = end(borrower_, {.receipt = receipt, .effects = std::move(effects)});
+    EXPECT_EQ(result.status, SettleStatus::refused);
+    return result.error.message();
+  };
+  EXPECT_THAT(refused({.body = "y", .dedup_id = "d"}),
+              StartsWith("the deduplication id of message B-1 to queue plain was refused: "));
+  EXPECT_THAT(refused({.body = "y", .unique_key = "u"}),
+              StartsWith("the unique key of message B-1 to queue plain was refused: "));
 }
 
 // Neither a removal nor a record that nobody has changed has a nonce.
