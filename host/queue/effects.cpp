@@ -47,6 +47,18 @@ constexpr std::size_t kMostShown = 200;
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
+/// Those that count towards kMostEffectBytes.
+std::size_t effect_bytes(const Effects& effects) {
+  std::size_t bytes = effects.key ? effects.key->key.size() + effects.key->result.size() : 0;
+  for (const EmittedMessage& emitted : effects.messages) {
+    bytes += emitted.message.id.size() + content_bytes(emitted.message);
+  }
+  for (const EffectWrite& write : effects.writes) {
+    bytes += std::visit([](const auto& one) { return bytes_of(one); }, write.write);
+  }
+  return bytes;
+}
+
 /// With one space for each run of white space.
 std::string on_one_line(std::string_view text) {
   return boost::algorithm::trim_fill_copy_if(std::string(text), " ", is_space);
@@ -57,17 +69,6 @@ std::string on_one_line(std::string_view text) {
 std::string_view to_string(ItemAction action) {
   constexpr std::array<std::string_view, 4> kNames{"put", "update", "delete", "check"};
   return kNames.at(static_cast<std::size_t>(action));
-}
-
-std::size_t effect_bytes(const Effects& effects) {
-  std::size_t bytes = effects.key ? effects.key->key.size() + effects.key->result.size() : 0;
-  for (const EmittedMessage& emitted : effects.messages) {
-    bytes += emitted.message.id.size() + content_bytes(emitted.message);
-  }
-  for (const EffectWrite& write : effects.writes) {
-    bytes += std::visit([](const auto& one) { return bytes_of(one); }, write.write);
-  }
-  return bytes;
 }
 
 std::size_t effect_actions(const Effects& effects) {

@@ -107,9 +107,6 @@ std::optional<Error> refused_effects(const Effects& effects);
 /// id and one for its unique key, each write, the key.
 std::size_t effect_actions(const Effects& effects);
 
-/// Bytes that count towards kMostEffectBytes.
-std::size_t effect_bytes(const Effects& effects);
-
 /// How a write is called in errors: `write "debit"`, or `write 2` where it has no label; `number` counts from 0.
 std::string name_of(const EffectWrite& write, std::size_t number);
 /// The same of a message: `message A-1 to queue orders`, or `the message to queue orders` where the host made its id.

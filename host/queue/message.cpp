@@ -14,6 +14,14 @@ constexpr std::array<std::string_view, kPriorities> kPriorityNames{"critical", "
 
 constexpr std::size_t kShown = 64;
 
+/// As messages to people show it: whole, or its beginning and its length.
+std::string abridged_key(const std::string& key) {
+  if (key.size() <= kShown || !is_utf8(key)) {
+    return "\"" + (is_utf8(key) ? key : std::string("?")) + "\"";
+  }
+  return "\"" + std::string(cut_utf8(key, kShown)) + "...\" (" + std::to_string(key.size()) + " bytes)";
+}
+
 std::optional<Error> refused_key(const char* what, const std::string& key) {
   if (key.size() > kMostSendKeyBytes) {
     return Error(ErrorCode::invalid, "the " + std::string(what) + " " + abridged_key(key) + " has more than " +
@@ -69,13 +77,6 @@ std::optional<Error> refused_send_keys(const NewMessage& message) {
     return Error(ErrorCode::invalid, "a deduplication window lasts between one second and 366 days");
   }
   return refused_key("unique key", message.unique_key);
-}
-
-std::string abridged_key(const std::string& key) {
-  if (key.size() <= kShown || !is_utf8(key)) {
-    return "\"" + (is_utf8(key) ? key : std::string("?")) + "\"";
-  }
-  return "\"" + std::string(cut_utf8(key, kShown)) + "...\" (" + std::to_string(key.size()) + " bytes)";
 }
 
 Error no_message(const std::string& queue, const std::string& id) {

@@ -166,9 +166,6 @@ inline bool has_send_keys(const NewMessage& message) {
 /// Why they cannot be kept: too long, not UTF-8, or a window out of bounds. ErrorCode::invalid.
 std::optional<Error> refused_send_keys(const NewMessage& message);
 
-/// A key as messages to people show it: whole, or its beginning and its length.
-std::string abridged_key(const std::string& key);
-
 // What a store says of a message that is not as a caller believes; the same words whichever store it is.
 
 /// ErrorCode::not_found.
