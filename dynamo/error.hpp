@@ -49,7 +49,6 @@ class [[nodiscard]] Error {
   ErrorKind kind = ErrorKind::malformed_response;
   std::string message;         ///< one line, for people
   std::string exception_name;  ///< AWS's name without its prefix, such as "ResourceInUseException"; may be empty
-  int http_status = 0;         ///< 0: no answer came
   /// AWS's reasons for a throttle, such as "IndexWriteKeyRangeThroughputExceeded".
   std::vector<std::string> throttling_reasons;
   /// Of a transaction that was cancelled, in the order of its actions.

@@ -108,7 +108,6 @@ bool took_inside(JsonReader& reader, std::initializer_list<Member> members) {
 /// What decoders of successful answers fail with.
 Error unreadable(std::string_view what, const std::string& why) {
   Error error(ErrorKind::malformed_response, "the " + std::string(what) + " cannot be read: " + why);
-  error.http_status = 200;
   error.outcome_unknown = true;
   return error;
 }
@@ -159,7 +158,6 @@ Error statement_error(JsonReader& reader, Item& item) {
   took_inside(reader, {{"Code", &code}, {"Message", &message}, {"Item", &item}});
   Error error(error_kind(code, 0), one_line(code + ": " + message));
   error.exception_name = std::move(code);
-  error.http_status = 200;
   error.outcome_unknown = may_have_taken_effect(error.exception_name, 0);
   return error;
 }
@@ -603,7 +601,6 @@ Error decode_error(int status, const Headers& headers, std::string_view body) {
   ErrorBody parsed;
   const bool readable = read_error_body(body, parsed) && !bare_name(parsed.type).empty();
   Error error = readable ? dynamodb_error(status, std::move(parsed)) : foreign_error(status, body);
-  error.http_status = status;
   error.retry_after_ms = retry_after(headers);
   return error;
 }
