@@ -38,7 +38,7 @@ Result<std::unique_ptr<OwnedStore>> connect(const Queue& queue, const std::strin
   layout.warn = options.on_warning;
   layout.region = owned->connection->region();
   if (options.ring_hosts) {
-    layout.ring = queue::wake::RingerOptions{options.wake_secret};
+    layout.ring = options.wake_secret;
   }
   return owned;
 }

@@ -504,7 +504,7 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const s
   SLUICE_TRY(connection, DynamoDbConnection::open(options, clock_, random_));
   queue::table::TableOptions common{.host = host_name(config_), .region = (*connection)->region(), .warn = report_};
   if (config_.wake.ring) {
-    common.ring = queue::wake::RingerOptions{config_.wake.secret};
+    common.ring = config_.wake.secret;
   }
   queue::dynamomq::DynamoMqOptions places{common};
   queue::leased::LeasedOptions leased{common};

@@ -90,8 +90,8 @@ void RingPlan::failed(ErrorCode why, SteadyTime now) {
   late_.clear();
 }
 
-Ringer::Ringer(Read read, RingerOptions options, const Clock& clock, Random& random)
-    : read_(std::move(read)), options_(std::move(options)), clock_(clock), random_(random), plan_(random) {}
+Ringer::Ringer(Read read, std::string secret, const Clock& clock, Random& random)
+    : read_(std::move(read)), secret_(std::move(secret)), clock_(clock), random_(random), plan_(random) {}
 
 Ringer::~Ringer() {
   std::jthread thread;
@@ -166,7 +166,7 @@ void Ringer::ring(const std::vector<RingPlan::Call>& calls) {
     if (!address) {
       continue;
     }
-    sender_.send(*address, write_datagram({call.queue, clock_.wall_now(), random_.next()}, options_.secret));
+    sender_.send(*address, write_datagram({call.queue, clock_.wall_now(), random_.next()}, secret_));
   }
 }
 

@@ -79,11 +79,6 @@ class RingPlan {
   std::set<Call> called_;                      ///< those calls
 };
 
-/// What a producer rings with. A value.
-struct RingerOptions {
-  std::string secret;  ///< empty: datagrams are not signed
-};
-
 /// Rings the hosts that work on a queue into which something has been put. It takes nobody's time who puts it there: a
 /// thread of its own, made when something is first put anywhere, reads who is to be rung and rings. It fails in
 /// silence, for hosts look by themselves, too. Thread-safe. A resource.
@@ -95,8 +90,9 @@ class Ringer : boost::noncopyable {
   /// What a reading may take, and so the longest that the end of a process waits for one.
   static constexpr Duration kReadTime = std::chrono::seconds(1);
 
-  /// `clock` is the one by which announcements are judged and datagrams dated. The references outlive it.
-  Ringer(Read read, RingerOptions options, const Clock& clock, Random& random);
+  /// `secret`: by which datagrams are signed; empty: they are not. `clock` is the one by which announcements are judged
+  /// and datagrams dated. The references outlive it.
+  Ringer(Read read, std::string secret, const Clock& clock, Random& random);
   /// Rings for all that was put before: that may take kReadTime where nothing was read yet.
   ~Ringer();
 
@@ -115,7 +111,7 @@ class Ringer : boost::noncopyable {
 
   // Fixed after construction.
   const Read read_;
-  const RingerOptions options_;
+  const std::string secret_;
   const Clock& clock_;
   Random& random_;
 

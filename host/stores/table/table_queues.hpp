@@ -33,8 +33,9 @@ struct TableOptions {
   std::string region{};  ///< for messages only
   /// Told, from any thread, in one line, what people should mend although it goes on; may be empty.
   std::function<void(const std::string&)> warn{};
-  /// What is put into these queues is rung for at hosts that announce themselves; nothing: nobody is rung.
-  std::optional<wake::RingerOptions> ring{};
+  /// What is put into these queues is rung for at hosts that announce themselves, with this secret (empty: unsigned);
+  /// nothing: nobody is rung.
+  std::optional<std::string> ring{};
   /// Whose a queue is that lies in no table of this layout, as handlers may send to it, too; null: it does. Called from
   /// any thread; may be empty.
   std::function<TableQueues*(const std::string& queue)> others{};

@@ -28,7 +28,7 @@ class WakeOnTable : public StoreOnEmulator {
   std::unique_ptr<EmulatedHost> make_producer() {
     queue::dynamomq::DynamoMqOptions options;
     options.queues["orders"].table = table();
-    options.ring = RingerOptions{};
+    options.ring = std::string();
     return std::make_unique<EmulatedHost>(clock(), "producer", 7, options);
   }
 

@@ -31,13 +31,13 @@ class LeasedWake : public LeasedRig {
     auto opened = wake::DatagramListener::open(*wake::parse_address("127.0.0.1:0"));
     ASSERT_TRUE(opened);
     listener_.emplace(std::move(*opened));
-    host_ = make("host", wake::RingerOptions{});
+    host_ = make("host", std::string());
     place_ = *host_->open_wake_place("orders");
     source_ = *host_->open_source({"orders", Half::standard});
     source_->start({.on_ready = [this] { ++woken_; }});
   }
 
-  std::unique_ptr<LeasedQueues> make(const std::string& name, std::optional<wake::RingerOptions> ring) {
+  std::unique_ptr<LeasedQueues> make(const std::string& name, std::optional<std::string> ring) {
     LeasedOptions options;
     options.queues["orders"] = {.table = kTable, .shards = kShards};
     options.host = name;
@@ -69,7 +69,7 @@ class LeasedWake : public LeasedRig {
   }
   /// What a process rings that sends one message and ends.
   std::vector<std::string> bells_of_a_producer(Duration delay = {}) {
-    auto producer = make("producer", wake::RingerOptions{});
+    auto producer = make("producer", std::string());
     send_by(*producer, delay);
     producer.reset();
     return bells();
@@ -160,13 +160,13 @@ class BothLayoutsWake : public LeasedWake {
     leased.queues["orders"] = {.table = kTable, .shards = kShards};
     leased.queues["letters"] = {.table = kTable, .shards = 1};
     leased.own_threads = false;
-    leased.ring = wake::RingerOptions{};
+    leased.ring = std::string();
     leased.others = [this](const std::string& queue) { return queue == "plain" ? plain_.get() : nullptr; };
     leased_ = make_leased_queues(leased, client_, clock_, random_);
     plain_ = dynamomq::make_dynamomq_queues(
         {{.host = "both",
           .region = "eu-west-1",
-          .ring = wake::RingerOptions{},
+          .ring = std::string(),
           .others = [this](const std::string& queue) { return queue == "plain" ? nullptr : leased_.get(); }}},
         client_, clock_, random_);
   }
