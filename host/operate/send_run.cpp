@@ -329,17 +329,12 @@ std::vector<queue::SendResult> BatchCommitter::send(std::vector<queue::NewMessag
     return all_failed(moment.error());
   }
   moment_ = std::move(*moment);
-  std::size_t repeated = 0;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     auto id = id_of(messages[i], lines[i]);
     if (!id) {
       return all_failed(id.error());
     }
     messages[i].id = std::move(*id);
-    repeated += may_be_stored(lines[i]) ? 1 : 0;
-  }
-  if (repeated == 0 || repeated == messages.size()) {
-    return send(std::move(messages), repeated == 0);
   }
   std::vector<queue::SendResult> results;
   for (std::size_t from = 0, end = 0; from < messages.size(); from = end) {
@@ -348,14 +343,12 @@ std::vector<queue::SendResult> BatchCommitter::send(std::vector<queue::NewMessag
       ++end;
     }
     const auto stretch = std::span(messages).subspan(from, end - from);
-    auto some = send({std::move_iterator(stretch.begin()), std::move_iterator(stretch.end())}, fresh);
+    auto some =
+        fresh ? sender_.send_fresh({std::move_iterator(stretch.begin()), std::move_iterator(stretch.end())}, deadline())
+              : sender_.send(stretch, deadline());
     results.insert(results.end(), std::move_iterator(some.begin()), std::move_iterator(some.end()));
   }
   return results;
-}
-
-std::vector<queue::SendResult> BatchCommitter::send(std::vector<queue::NewMessage> messages, bool fresh) {
-  return fresh ? sender_.send_fresh(std::move(messages), deadline()) : sender_.send(messages, deadline());
 }
 
 // What is stored must not be among what is sent again where only moments tell it.

@@ -187,7 +187,6 @@ class BatchCommitter : boost::noncopyable {
   bool commit(Batch batch);
   /// What became of its messages. Those that may have been stored before are looked for, the others are new.
   std::vector<queue::SendResult> send(std::vector<queue::NewMessage> messages, const std::vector<std::uint64_t>& lines);
-  std::vector<queue::SendResult> send(std::vector<queue::NewMessage> messages, bool fresh);
   Result<std::string> id_of(const queue::NewMessage& message, std::uint64_t line) const;
   bool may_be_stored(std::uint64_t line) const;
   void note(std::uint64_t line, queue::SendResult& result, std::vector<Refusal>& refusals);
