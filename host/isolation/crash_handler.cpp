@@ -423,29 +423,35 @@ std::string hex(std::uint64_t number) {
   return "0x" + std::string(digits.data(), end);
 }
 
-/// The functions that an ELF file names, by address; none for a file that has none.
-std::vector<plugin::ElfSymbol> functions_of(const std::string& file) {
-  const auto elf = plugin::ElfFile::open(file);
-  auto functions = elf ? (*elf)->functions() : std::vector<plugin::ElfSymbol>();
-  std::sort(functions.begin(), functions.end(),
-            [](const auto& left, const auto& right) { return left.address < right.address; });
-  return functions;
-}
+/// The functions that an ELF file names; none for a file that has none.
+class Functions {
+ public:
+  explicit Functions(const std::string& file) {
+    if (auto elf = plugin::ElfFile::open(file)) {
+      elf_ = *std::move(elf);
+      functions_ = elf_->functions();
+    }
+  }
 
-/// As function_at.
-std::string name_at(const std::vector<plugin::ElfSymbol>& functions, std::uint64_t offset) {
-  auto after = std::upper_bound(functions.begin(), functions.end(), offset,
-                                [](std::uint64_t at, const auto& function) { return at < function.address; });
-  if (after == functions.begin()) {
-    return {};
+  /// As function_at.
+  std::string name_at(std::uint64_t offset) const {
+    const Elf64_Sym* nearest = nullptr;
+    for (const Elf64_Sym& function : functions_) {
+      if (function.st_value <= offset && (nearest == nullptr || function.st_value >= nearest->st_value)) {
+        nearest = &function;
+      }
+    }
+    const std::uint64_t distance = nearest == nullptr ? 0 : offset - nearest->st_value;
+    if (nearest == nullptr || (nearest->st_size != 0 && distance >= nearest->st_size)) {
+      return {};
+    }
+    return boost::core::demangle(elf_->name_of(*nearest).c_str()) + "+" + hex(distance);
   }
-  const plugin::ElfSymbol& function = *--after;
-  const std::uint64_t distance = offset - function.address;
-  if (function.size != 0 && distance >= function.size) {
-    return {};
-  }
-  return boost::core::demangle(function.name.c_str()) + "+" + hex(distance);
-}
+
+ private:
+  std::unique_ptr<plugin::ElfFile> elf_;
+  std::vector<Elf64_Sym> functions_;
+};
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -514,7 +520,7 @@ extern "C" void exit(int status) noexcept {
 
 namespace sluice::isolation {
 
-std::string function_at(const std::string& file, std::uint64_t offset) { return name_at(functions_of(file), offset); }
+std::string function_at(const std::string& file, std::uint64_t offset) { return Functions(file).name_at(offset); }
 
 std::string signal_name(int signal) {
   const char* name = ::sigabbrev_np(signal);
@@ -540,7 +546,7 @@ std::optional<CrashReport> read_crash(const CrashRecord& record) {
   report.plugin = record.plugin.text();
   report.message = record.message.text();
   report.what = record.what.text();
-  std::map<std::string, std::vector<plugin::ElfSymbol>> functions;
+  std::map<std::string, Functions> functions;
   const std::size_t frames = std::min<std::size_t>(record.frame_count, kStackLimit);
   const std::size_t modules = std::min<std::size_t>(record.module_count, kModuleLimit);
   for (std::size_t i = 0; i < frames; ++i) {
@@ -552,12 +558,9 @@ std::optional<CrashReport> read_crash(const CrashRecord& record) {
       continue;
     }
     shown.module = module_file(record.modules[frame.module].text(), report.plugin);
-    const auto [known, fresh] = functions.try_emplace(shown.module);
-    if (fresh) {
-      known->second = functions_of(shown.module);
-    }
+    const Functions& known = functions.try_emplace(shown.module, shown.module).first->second;
     // All but the first are where a call returns to, which may be past the end of the function that made it.
-    const std::string name = name_at(known->second, i == 0 ? frame.offset : frame.offset - 1);
+    const std::string name = known.name_at(i == 0 ? frame.offset : frame.offset - 1);
     shown.text =
         (name.empty() ? hex(frame.offset) : clean_utf8(name, std::string::npos)) + " in " + file_name(shown.module);
   }

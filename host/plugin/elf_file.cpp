@@ -35,6 +35,8 @@ constexpr std::uint16_t kSegmentLimit = 1024;
 constexpr std::size_t kNoteLimit = 256;
 /// As kTableLimit, of a table of symbols that is not loaded.
 constexpr std::uint64_t kSymbolsLimit = std::uint64_t{256} << 20U;
+/// Those of templates are long, and a longer one helps nobody.
+constexpr std::uint64_t kFunctionNameLimit = std::uint64_t{64} << 10U;
 // Packed relative relocations, which elf.h of Debian 12 knows and older ones do not.
 constexpr std::int64_t kRelr = 36;
 constexpr std::int64_t kRelrSize = 35;
@@ -222,25 +224,39 @@ bool ElfFile::stripped() const {
                       [](const Elf64_Shdr& section) { return section.sh_type == SHT_SYMTAB; });
 }
 
-std::vector<ElfSymbol> ElfFile::functions() const {
-  std::vector<ElfSymbol> functions;
+/// Null: it has none.
+const Elf64_Shdr* ElfFile::table_of_functions() const {
   const std::uint32_t wanted = stripped() ? SHT_DYNSYM : SHT_SYMTAB;
   const auto* const table =
       find_where(sections_, [wanted](const Elf64_Shdr& section) { return section.sh_type == wanted; });
-  if (table == nullptr || table->sh_link >= sections_.size()) {
-    return functions;
-  }
-  const Elf64_Shdr& strings = sections_[table->sh_link];
-  auto names = array<char>(strings.sh_offset, strings.sh_size, kSymbolsLimit).value_or(std::vector<char>());
-  names.push_back('\0');
-  const auto symbols = array<Elf64_Sym>(table->sh_offset, table->sh_size / sizeof(Elf64_Sym), kSymbolsLimit)
-                           .value_or(std::vector<Elf64_Sym>());
-  for (const Elf64_Sym& symbol : symbols) {
-    if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_value != 0 && symbol.st_name < names.size()) {
-      functions.push_back({names.data() + symbol.st_name, symbol.st_value, symbol.st_size});
-    }
-  }
+  return table != nullptr && table->sh_link < sections_.size() ? table : nullptr;
+}
+
+std::vector<Elf64_Sym> ElfFile::functions() const {
+  const Elf64_Shdr* const table = table_of_functions();
+  auto symbols = table == nullptr
+                     ? std::nullopt
+                     : array<Elf64_Sym>(table->sh_offset, table->sh_size / sizeof(Elf64_Sym), kSymbolsLimit);
+  auto functions = symbols ? *std::move(symbols) : std::vector<Elf64_Sym>();
+  std::erase_if(functions, [](const Elf64_Sym& symbol) {
+    return ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_value == 0;
+  });
   return functions;
+}
+
+std::string ElfFile::name_of(const Elf64_Sym& function) const {
+  const Elf64_Shdr* const table = table_of_functions();
+  if (table == nullptr) {
+    return {};
+  }
+  const Elf64_Shdr& names = sections_[table->sh_link];
+  if (!within(names.sh_offset, names.sh_size, size_) || function.st_name >= names.sh_size) {
+    return {};
+  }
+  std::string name(std::min(kFunctionNameLimit, names.sh_size - function.st_name), '\0');
+  const bool found = read(names.sh_offset + function.st_name, name.data(), name.size());
+  name.resize(found ? std::min(name.find('\0'), name.size()) : 0);
+  return name;
 }
 
 std::vector<ElfNote> ElfFile::notes() const {

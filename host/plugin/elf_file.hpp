@@ -52,8 +52,10 @@ class ElfFile : boost::noncopyable {
   const ElfSymbol* find_exported(std::string_view name) const;
   /// Names that it cannot do without and does not define.
   std::vector<std::string> undefined() const;
-  /// The functions that it names: all of its own, or, where it is stripped, those that it shows.
-  std::vector<ElfSymbol> functions() const;
+  /// The functions that it names: all of its own, or, where it is stripped, those that it shows. A large library has
+  /// hundreds of thousands, so that the name is told of the one that is asked for.
+  std::vector<Elf64_Sym> functions() const;
+  std::string name_of(const Elf64_Sym& function) const;
   /// It has no symbol table but the dynamic one, so that a stack of it names no functions of its own.
   bool stripped() const;
 
@@ -89,6 +91,7 @@ class ElfFile : boost::noncopyable {
   bool relocated_in_place(std::uint64_t address) const;
   std::uint64_t dynamic(std::int64_t tag) const;
   std::uint64_t count_symbols() const;
+  const Elf64_Shdr* table_of_functions() const;
   std::optional<std::string> string_at(std::uint64_t offset) const;
 
   const Descriptor file_;
