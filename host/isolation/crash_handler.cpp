@@ -381,7 +381,8 @@ void on_look(int signal, siginfo_t*, void* context) {
     try {
       std::rethrow_exception(thrown);
     } catch (const std::exception& error) {
-      uncaught.assign(error.what());
+      const char* const what = error.what();
+      uncaught.assign(what == nullptr ? "" : what);
     } catch (...) {
       uncaught.assign("not a std::exception");
     }
@@ -409,6 +410,9 @@ void report_exit(int status) noexcept {
   if (CrashRecord* record = begin_record()) {
     record->exit_code = status;
     write_record(*record, CrashCause::exit, true, nullptr);
+  } else {
+    // What another thread tells of ends the process in its own way.
+    static_cast<void>(::poll(nullptr, 0, kOtherThreadMs));
   }
   ::_exit(kInternal);
 }

@@ -448,12 +448,14 @@ Result<void> OrphanLedger::archive(const LedgerSettlement& settlement) {
   Descriptor writable = open_ledger(contents_.file, O_RDWR);
   // What was held moves together, so that the rest of the file can go.
   std::uint32_t kept = 0;
+  std::uint32_t blamed = before.crash().slot;
   bool written = writable.open();
   for (std::uint32_t i = 0; i < before.head().slots.load(); ++i) {
     const format::Slot& slot = before.slot(i);
     if (slot.state.load() != format::kFree) {
       written = written && write_all(writable.get(), &slot, sizeof(slot), format::file_size(kept));
       ++kept;
+      blamed = before.crash().slot == i + 1 ? kept : blamed;
     }
   }
   format::Settled settled;
@@ -461,6 +463,7 @@ Result<void> OrphanLedger::archive(const LedgerSettlement& settlement) {
   settled.counts = static_cast<const format::SettledCounts&>(settlement);
   settled.by.assign(settlement.by);
   written = written && write_all(writable.get(), &settled, sizeof(settled), offsetof(format::Head, settled)) &&
+            write_all(writable.get(), &blamed, sizeof(blamed), format::kCrashAt + offsetof(CrashRecord, slot)) &&
             write_all(writable.get(), &kept, sizeof(kept), offsetof(format::Head, slots)) &&
             ::ftruncate(writable.get(), static_cast<off_t>(format::file_size(kept))) == 0;
   writable.close();

@@ -46,6 +46,7 @@ class CrashHandlerTest : public testing::Test {
         }
         job_ = job.get();
         other_ = other;
+        record_ = &ledger->crash_record();
         handler();
       });
       worker.join();
@@ -86,6 +87,7 @@ class CrashHandlerTest : public testing::Test {
   // In the process that crashes.
   JobLedger* job_ = nullptr;
   HeldSlot other_ = 0;
+  CrashRecord* record_ = nullptr;
 };
 
 TEST_F(CrashHandlerTest, AHandlerThatHasEndedAnothersMessageIsStillToBlame) {
@@ -133,6 +135,43 @@ TEST_F(CrashHandlerTest, AFullPipeKeepsNoProcessFromItsEnd) {
   ASSERT_TRUE(crashed.left.crash);
   EXPECT_EQ(crashed.left.crash->message, "bomb-1");
   expect_stack(crashed, "abort");
+}
+
+// The line about the crash waits for a reader, and meanwhile a neighbour's handler ends the process.
+TEST_F(CrashHandlerTest, AnExitBesideACrashLeavesItToTell) {
+  const Crashed crashed = crash([this] {
+    ::alarm(20);
+    ::fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
+    while (::write(STDERR_FILENO, "x", 1) == 1) {
+    }
+    const std::jthread neighbour([this] {
+      job_->started(other_, "innocent");
+      while (record_->state.load() < CrashRecord::written) {
+        std::this_thread::yield();
+      }
+      std::exit(3);
+    });
+    std::abort();
+  });
+  EXPECT_TRUE(WIFSIGNALED(crashed.status) && WTERMSIG(crashed.status) == SIGABRT) << crashed.status;
+  ASSERT_TRUE(crashed.left.crash);
+  EXPECT_EQ(crashed.left.crash->message, "bomb-1");
+  expect_stack(crashed, "abort");
+}
+
+TEST_F(CrashHandlerTest, HistoryKnowsWhomToBlame) {
+  crash([this] {
+    job_->ended(other_, false);
+    job_->drop(other_);  // of a smaller place than the one that is to blame
+    std::abort();
+  });
+  auto orphan = OrphanLedger::take(folder_.ledger());
+  ASSERT_TRUE(orphan && *orphan);
+  ASSERT_TRUE((*orphan)->archive({}));
+  const auto history = read_ledger(folder_.ledgers().history().at(0));
+  ASSERT_TRUE(history);
+  ASSERT_EQ(history->held.size(), 1U);
+  EXPECT_TRUE(history->held[0].blamed);
 }
 
 TEST_F(CrashHandlerTest, ExitOutsideOfAHandlerIsNobodysAffair) {
