@@ -248,16 +248,17 @@ sluice_series* MetricBoard::find_or_make(Metric& metric, LabelSpan labels) {
 
 void MetricBoard::add(sluice_series* series, double value) noexcept {
   Series& of = *opaque<Series>(series);
-  if (of.kind == SLUICE_METRIC_COUNTER && value >= 0 && std::isfinite(value)) {
-    of.total.fetch_add(value, std::memory_order_relaxed);
-  } else if (of.kind == SLUICE_METRIC_GAUGE) {
-    const MutexLock lock(of.mutex);
-    of.value += value;
-    of.added += value;
-    of.spoken = true;
-  } else {
-    of.drop();
+  if (!detail::takes_addition(of.kind, value)) {
+    return of.drop();
   }
+  if (of.kind == SLUICE_METRIC_COUNTER) {
+    of.total.fetch_add(value, std::memory_order_relaxed);
+    return;
+  }
+  const MutexLock lock(of.mutex);
+  of.value += value;
+  of.added += value;
+  of.spoken = true;
 }
 
 void MetricBoard::set(sluice_series* series, double value) noexcept {

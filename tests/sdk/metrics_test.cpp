@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "sluice/testing.hpp"
 
 namespace {
@@ -51,6 +53,22 @@ TEST(Metrics, AreReadByATest) {
   EXPECT_TRUE(run.logged("\"sizes\" is not shown: it is there already with other buckets"));
   EXPECT_TRUE(run.logged("\"no name\" is not shown: its name must be"));
   EXPECT_TRUE(run.logged("the label \"le\" is not the plugin's to give"));
+}
+
+struct OddValues {
+  OddValues(const sluice::Options&, sluice::Host host) : parts(host.counter("parts_total", "Parts")) {}
+  sluice::Outcome handle(const sluice::Message&, sluice::Context&) const {
+    parts.add(std::numeric_limits<double>::infinity());
+    parts.add(1, {{"colour", ""}});
+    return sluice::done();
+  }
+  sluice::Counter parts;
+};
+
+TEST(Metrics, AreTakenAsTheHostTakesThem) {
+  HandlerTest run(sluice::testing::handler<OddValues>());
+  EXPECT_EQ(run.handle({}).status, SLUICE_DONE);
+  EXPECT_EQ(run.metric("parts_total"), 1) << "a label without a value is none";
 }
 
 TEST(Metrics, DoNothingOnAHostThatHasNone) {

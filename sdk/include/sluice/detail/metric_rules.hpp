@@ -79,6 +79,11 @@ inline std::string metric_clash(sluice_metric_kind kind, std::span<const double>
              : "it is there already with other buckets; give one of them another name";
 }
 
+/// Whether such a value may be added to a metric of this kind.
+inline bool takes_addition(sluice_metric_kind kind, double value) {
+  return kind == SLUICE_METRIC_GAUGE || (kind == SLUICE_METRIC_COUNTER && value >= 0 && std::isfinite(value));
+}
+
 /// Why a series with such labels is not taken; empty: it is.
 inline std::string label_refusal(std::span<const sluice_attribute> labels) {
   if (labels.size() > SLUICE_METRIC_LABELS) {

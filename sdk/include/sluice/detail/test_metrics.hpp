@@ -54,11 +54,12 @@ class TestMetrics {
     for (std::size_t i = 0; i < count; ++i) {
       known.emplace(view(labels[i].name), view(labels[i].value));
     }
+    drop_empty(known);
     return reinterpret_cast<sluice_series*>(&at.series.try_emplace(std::move(known), Series{at, 0, {}}).first->second);
   }
   static void add(sluice_series* series, double value) {
     record(series, [value](Series& of) {
-      if (of.metric.kind == SLUICE_METRIC_GAUGE || (of.metric.kind == SLUICE_METRIC_COUNTER && value >= 0)) {
+      if (takes_addition(of.metric.kind, value)) {
         of.value += value;
       }
     });
@@ -107,6 +108,10 @@ class TestMetrics {
     std::map<std::map<std::string, std::string>, Series> series;
   };
 
+  /// A label without a value is none.
+  static void drop_empty(std::map<std::string, std::string>& labels) {
+    std::erase_if(labels, [](const auto& label) { return label.second.empty(); });
+  }
   template <typename Change>
   static void record(sluice_series* series, Change change) {
     Series& of = *reinterpret_cast<Series*>(series);
@@ -122,6 +127,7 @@ class TestMetrics {
     for (const Label& label : labels) {
       known.emplace(label.name, label.value);
     }
+    drop_empty(known);
     const auto series = metric->second.series.find(known);
     return series == metric->second.series.end() ? nullptr : &series->second;
   }
