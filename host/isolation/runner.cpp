@@ -322,6 +322,7 @@ Runner::~Runner() {
   if (spec_.health) {
     spec_.health->clear();
   }
+  plugin::MetricBoard::forget(series_);
   if (process_ && alive()) {
     give_order(RunnerOrder::end);
     spawner_.retire(process_);
@@ -613,11 +614,15 @@ std::string Runner::last_words() const {
   return clean_utf8(text, plugin::kReasonLimit);
 }
 
+void RunnerInstance::forget_runner() {
+  write_log_line(log_, spec_, {}, SLUICE_LOG_WARN,
+                 "the handler's process has ended between two messages: " + runner_->last_words());
+  runner_.reset();
+}
+
 std::optional<plugin::Outcome> RunnerInstance::make_ready() {
   if (runner_ && !runner_->alive()) {
-    write_log_line(log_, spec_, {}, SLUICE_LOG_WARN,
-                   "the handler's process has ended between two messages: " + runner_->last_words());
-    runner_.reset();
+    forget_runner();
   }
   if (runner_) {
     return std::nullopt;
@@ -675,12 +680,15 @@ void RunnerInstance::handle_batch(std::span<const plugin::Work> batch, std::span
   if (std::none_of(outcomes.begin(), outcomes.end(), crashed)) {
     return;
   }
-  runner_.reset();
-  if (spawner_.closed()) {
-    for (plugin::Outcome& outcome : outcomes) {
-      if (crashed(outcome)) {
-        outcome = {plugin::OutcomeStatus::release, {}, "the host has killed its process to stop"};
-      }
+  const bool killed = spawner_.closed();
+  const bool unseen = !killed && !runner_->has_begun();
+  unseen ? forget_runner() : runner_.reset();
+  for (plugin::Outcome& outcome : outcomes) {
+    if (killed && crashed(outcome)) {
+      outcome = {plugin::OutcomeStatus::release, {}, "the host has killed its process to stop"};
+    } else if (unseen && crashed(outcome)) {
+      // Its attempt is given back.
+      outcome = {plugin::OutcomeStatus::snooze, kFirstPause, std::move(outcome.reason)};
     }
   }
 }

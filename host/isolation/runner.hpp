@@ -138,7 +138,10 @@ class Runner : boost::noncopyable {
   void handle(std::span<const plugin::Work> batch, std::span<plugin::Outcome> outcomes);
   /// Of the message at this place of those at work; it has until `end`. One caller at a time for each.
   void request_stop(std::size_t message, SteadyTime end, bool lease_lost) noexcept {
-    control().stop_end.store(end.time_since_epoch().count());
+    // What is lost has no time left, and all of a batch have one end.
+    if (!lease_lost) {
+      control().stop_end.store(end.time_since_epoch().count());
+    }
     const std::uint8_t asked = RunnerControl::kStop | (lease_lost ? RunnerControl::kLost : 0);
     control().stops[message].fetch_or(asked);
     control().stop.fetch_add(1);
@@ -146,6 +149,8 @@ class Runner : boost::noncopyable {
   }
   /// False once the process has ended, by whatever.
   bool alive() const { return control().ended.load() == 0; }
+  /// Its handler was called for the messages that came last. Once it is not alive.
+  bool has_begun() const { return control().begun.load() == control().orders.load(); }
   /// How it ended, as one line. Once it is not alive.
   std::string last_words() const;
 
@@ -213,10 +218,10 @@ class Runner : boost::noncopyable {
   std::string effects_;  // as far as they have been told
   std::span<const plugin::Work> batch_;
   std::vector<std::optional<plugin::Outcome>> outcomes_;
-  std::size_t open_ = 1;                // messages without one; at first, whether there is a handler
-  SteadyTime made_until_{};             // or there is none
-  std::optional<std::string> refusal_;  // why there is none
-  std::vector<sluice_series*> series_;  // of its handler's metrics, by their numbers there
+  std::size_t open_ = 1;                    // messages without one; at first, whether there is a handler
+  SteadyTime made_until_{};                 // or there is none
+  std::optional<std::string> refusal_;      // why there is none
+  std::vector<plugin::ToldSeries> series_;  // of its handler's metrics, by their numbers there
   SpinBudget spin_;
   Duration cpu_before_{};
   std::string killed_because_;
@@ -261,6 +266,8 @@ class RunnerInstance final : public plugin::HandlerInstance {
     runner_ = std::move(*runner);
     return {};
   }
+  /// It has ended, over no message.
+  void forget_runner();
   /// Nothing once there is a process; otherwise what becomes of the messages that wait for one.
   std::optional<plugin::Outcome> make_ready();
 

@@ -322,6 +322,7 @@ void RunnerBody::work() {
   }
   std::vector<plugin::Outcome> outcomes(batch.size());
   const bool alone = batch.size() == 1;
+  control_.begun.store(orders_seen_);
   handler_begins({&facts_, alone ? std::string_view(batch.front().message.id) : kOneOfABatch, alone ? 0 : kNoSlot});
   if (alone) {
     outcomes.front() = instance_->handle(batch.front());

@@ -329,7 +329,7 @@ std::vector<MetricChange> MetricBoard::take_changes() {
   return changes;
 }
 
-bool MetricBoard::apply(const MetricChange& change, std::vector<sluice_series*>& known) {
+bool MetricBoard::apply(const MetricChange& change, std::vector<ToldSeries>& known) {
   if (change.number >= SLUICE_METRICS_OF_A_JOB * SLUICE_METRIC_SERIES ||
       (change.fresh ? change.number != known.size() : change.number >= known.size())) {
     return false;
@@ -341,10 +341,12 @@ bool MetricBoard::apply(const MetricChange& change, std::vector<sluice_series*>&
     for (const auto& [name, value] : change.labels) {
       labels.push_back({borrow(name), borrow(value)});
     }
-    known.push_back(series(metric(spec), labels.data(), labels.size()));
+    known.push_back({series(metric(spec), labels.data(), labels.size())});
   }
-  sluice_series* const one = known[change.number];
+  ToldSeries& told = known[change.number];
+  sluice_series* const one = told.series;
   Series& of = *opaque<Series>(one);
+  told.added = change.set ? 0 : told.added + change.value;
   if (change.set) {
     set(one, change.value);
   } else if (of.kind == SLUICE_METRIC_HISTOGRAM) {
@@ -356,6 +358,14 @@ bool MetricBoard::apply(const MetricChange& change, std::vector<sluice_series*>&
     add(one, change.value);
   }
   return true;
+}
+
+void MetricBoard::forget(const std::vector<ToldSeries>& known) noexcept {
+  for (const ToldSeries& told : known) {
+    if (opaque<Series>(told.series)->kind == SLUICE_METRIC_GAUGE && told.added != 0) {
+      add(told.series, -told.added);
+    }
+  }
 }
 
 }  // namespace sluice::plugin

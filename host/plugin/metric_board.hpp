@@ -40,6 +40,12 @@ struct MetricChange {
   std::vector<std::uint64_t> counts;  ///< of a histogram: how many more
 };
 
+/// A series that another board has told of. A value.
+struct ToldSeries {
+  sluice_series* series = nullptr;
+  double added = 0;  ///< by the other board to a gauge, beside what it was set to
+};
+
 /// "sluice.metrics/1" of one job: all of its instances share one board. Thread-safe. What a plugin holds of it is good
 /// for as long as the board lives. What is not taken is said once in the job's log, and counted.
 class MetricBoard : boost::noncopyable {
@@ -67,7 +73,9 @@ class MetricBoard : boost::noncopyable {
   std::vector<MetricChange> take_changes();
   /// Takes over what another board has told, in its order; `known`: the series of that board, by number. False for what
   /// makes no sense.
-  bool apply(const MetricChange& change, std::vector<sluice_series*>& known);
+  bool apply(const MetricChange& change, std::vector<ToldSeries>& known);
+  /// That board is gone, and what it has added to gauges with it.
+  static void forget(const std::vector<ToldSeries>& known) noexcept;
 
  private:
   struct Series;

@@ -23,7 +23,7 @@ void read_effects(std::string_view bytes) {
 
 void read_changes(std::string_view bytes) {
   sluice::plugin::MetricBoard board("job", {});
-  std::vector<sluice_series*> series;
+  std::vector<sluice::plugin::ToldSeries> series;
   if (const auto changes = isolation::unpack_changes(bytes)) {
     for (const auto& change : *changes) {
       static_cast<void>(board.apply(change, series));

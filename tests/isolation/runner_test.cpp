@@ -130,7 +130,7 @@ TEST_F(RunnerTest, WhatTheHandlerCountsIsHeardWithTheOutcome) {
   auto created = RunnerInstance::create(std::move(spec), spawner_, {});
   ASSERT_TRUE(created) << created.error().message();
   instance_ = std::move(*created);
-  ASSERT_EQ(board->figures().size(), 3U) << "what is zero is there from the start";
+  ASSERT_EQ(board->figures().size(), 4U) << "what is zero is there from the start";
   EXPECT_EQ(board->figures()[1].name, "parts_total");
   EXPECT_EQ(figure(1).value, 0);
   EXPECT_EQ(handle("", "hot").status, OutcomeStatus::done);
@@ -144,6 +144,10 @@ TEST_F(RunnerTest, WhatTheHandlerCountsIsHeardWithTheOutcome) {
   EXPECT_EQ(figure(1, 0).value, 2000) << "another process adds to what the first one has told";
   EXPECT_EQ(figure(1, 1).value, 1);
   EXPECT_EQ(figure(2).counts, (std::vector<std::uint64_t>{0, 3, 0, 0}));
+  EXPECT_EQ(board->figures().at(3).name, "there");
+  EXPECT_EQ(figure(3).value, 1) << "what a process adds to a gauge goes with it";
+  instance_.reset();
+  EXPECT_EQ(figure(3).value, 0);
 }
 
 TEST_F(RunnerTest, AsManyMetricsAsThereMayBeGoThroughTheEvents) {
@@ -160,7 +164,7 @@ TEST_F(RunnerTest, AsManyMetricsAsThereMayBeGoThroughTheEvents) {
       plugin::MetricBoard::observe(plugin::MetricBoard::series(from.metric(spec), &label, 1), j);
     }
   }
-  std::vector<sluice_series*> known;
+  std::vector<plugin::ToldSeries> known;
   const auto pieces = pack_changes(from.take_changes());
   EXPECT_GT(pieces.size(), 10U);
   for (const std::string& piece : pieces) {
@@ -359,10 +363,46 @@ TEST_F(RunnerTest, WhatDiesBetweenTwoMessagesIsNotTheNextOnesFault) {
   handle("");
   ASSERT_THAT(children(), testing::SizeIs(1));
   ::kill(children().front(), SIGKILL);
-  // The order goes to a process that is gone, or that goes: in the second case the message has met it.
+  // The order goes to a process that is gone, or that goes: in the second case nobody has seen the message.
   const Outcome first = handle("");
-  EXPECT_TRUE(first.status == OutcomeStatus::done || first.status == OutcomeStatus::crashed);
+  EXPECT_TRUE(first.status == OutcomeStatus::done || first.status == OutcomeStatus::snooze) << first.reason;
   EXPECT_EQ(handle("").status, OutcomeStatus::done);
+}
+
+TEST_F(RunnerTest, AMessageThatItsProcessNeverBeganWithKeepsItsAttempt) {
+  open({.kill_grace = 50ms});
+  handle("");
+  ASSERT_THAT(children(), testing::SizeIs(1));
+  ::kill(children().front(), SIGSTOP);
+  siginfo_t stopped{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(children().front()), &stopped, WSTOPPED | WNOWAIT), 0);
+  const Outcome outcome = handle("", "body", 50ms);
+  EXPECT_EQ(outcome.status, OutcomeStatus::snooze) << outcome.reason;
+  EXPECT_THAT(outcome.reason, HasSubstr("timed out"));
+  ASSERT_FALSE(lines().empty());
+  EXPECT_THAT(lines().back().text, HasSubstr("has ended between two messages"));
+  EXPECT_EQ(handle("").status, OutcomeStatus::done);
+}
+
+TEST_F(RunnerTest, AMessageWhoseLeaseIsLostTakesNoTimeFromItsBatch) {
+  RunnerSpec spec{{"orders", SLUICE_TEST_PLUGINS "/kinds.so", "batches"}, {}, {}, {}};
+  auto file = open_plugin(spec.plugin);
+  ASSERT_TRUE(file);
+  spec.file = *file;
+  spec.options = {{"path", SLUICE_OPTION_STRING, "", 0, 0, {}}, {"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}}};
+  auto created = RunnerInstance::create(std::move(spec), spawner_, {});
+  ASSERT_TRUE(created) << created.error().message();
+  plugin::Attempt lost{clock_};
+  attempt_.arm(SteadyTime::max());
+  lost.arm(SteadyTime::max());
+  attempt_.request_stop(clock_.steady_now() + std::chrono::hours(1));
+  lost.lose_lease();
+  queue::Message message;
+  message.attributes["do"] = "left";
+  std::vector<Outcome> outcomes(2);
+  (*created)->handle_batch(std::vector<plugin::Work>{{message, "q", 5, attempt_}, {message, "q", 5, lost}}, outcomes);
+  EXPECT_EQ(outcomes[0].reason, "59 minutes left");
+  EXPECT_EQ(outcomes[1].reason, "0 minutes left");
 }
 
 TEST_F(RunnerTest, AHandlerThatRefusesItsOptionsSaysSo) {

@@ -257,7 +257,7 @@ class TwoBoards : public MetricBoardTest {
   }
 
   MetricBoard other_{"orders", log_.log()};
-  std::vector<sluice_series*> known_;
+  std::vector<ToldSeries> known_;
 };
 
 TEST_F(TwoBoards, WhatOneHasComeToAddsUpOnTheOther) {
@@ -329,7 +329,7 @@ TEST(HandlerMetrics, ReachTheBoardOfTheJob) {
   EXPECT_EQ((*one)->handle({message, "q", 0, attempt}).status, OutcomeStatus::done);
   EXPECT_EQ((*other)->handle({message, "q", 0, attempt}).status, OutcomeStatus::done);
   const auto figures = board->figures();
-  ASSERT_EQ(figures.size(), 3U);
+  ASSERT_EQ(figures.size(), 4U);
   EXPECT_EQ(figures[1].name, "parts_total");
   EXPECT_EQ(figures[1].help, "Parts by their colour");
   ASSERT_EQ(figures[1].series.size(), 1U);
