@@ -324,7 +324,7 @@ void AsyncDesk::note_id(Place& place, const DeskEntry& entry) noexcept {
   }
 }
 
-sluice_answer AsyncDesk::complete(sluice_token token, const sluice_outcome* outcome) noexcept {
+sluice_answer AsyncDesk::complete(sluice_token token, const sluice_outcome* outcome, Breach breach) noexcept {
   DeskEntry* entry = nullptr;
   std::unique_ptr<Watch> watch;
   {
@@ -343,7 +343,7 @@ sluice_answer AsyncDesk::complete(sluice_token token, const sluice_outcome* outc
     entry->attempt().unwatch(*watch);
     timers_->hurry(*watch);
   }
-  entry->end(outcome);
+  entry->end(outcome, breach);
   return SLUICE_ACCEPTED;
 }
 

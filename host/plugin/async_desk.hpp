@@ -17,8 +17,9 @@ class DeskEntry : boost::noncopyable {
   virtual const sluice_context& context() const = 0;
   virtual Attempt& attempt() = 0;
   virtual std::string_view message_id() const = 0;
-  /// Ends it, with what is reported (null: a fault); it is gone when this returns. Called once, without locks.
-  virtual void end(const sluice_outcome* outcome) noexcept = 0;
+  /// Ends it, with what is reported (null: a fault), or for what its handler must not have done; it is gone when this
+  /// returns. Called once, without locks.
+  virtual void end(const sluice_outcome* outcome, Breach breach) noexcept = 0;
 };
 
 /// An instance of an asynchronous handler, as the desk knows it. Compared by its address; borrows.
@@ -48,7 +49,7 @@ class AsyncDesk : boost::noncopyable {
 
   sluice_token open(const DeskUser& user, DeskEntry& entry);
 
-  sluice_answer complete(sluice_token token, const sluice_outcome* outcome) noexcept;
+  sluice_answer complete(sluice_token token, const sluice_outcome* outcome, Breach breach = Breach::none) noexcept;
   sluice_answer call_after(sluice_token token, Duration delay, void (*call)(void*), void* data) noexcept;
 
  private:

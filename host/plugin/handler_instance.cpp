@@ -329,9 +329,9 @@ class AsyncCall final : public DeskEntry {
   const sluice_context& context() const override { return *call_.context(); }
   Attempt& attempt() override { return call_.attempt(); }
   std::string_view message_id() const override { return view(message_.id); }
-  void end(const sluice_outcome* outcome) noexcept override {
+  void end(const sluice_outcome* outcome, Breach breach) noexcept override {
     try {
-      call_.take_outcome(outcome);
+      breach == Breach::none ? call_.take_outcome(outcome) : call_.fail(view(outcome->reason), breach);
     } catch (const std::exception&) {
       call_.fail_without_words();
     }
@@ -494,7 +494,7 @@ class TableInstance final : public HandlerInstance {
     const sluice_message* const message = call.release()->message();
     if (const auto thrown = thrown_by([&] { async_->begin(instance_, message, context); })) {
       const sluice_outcome fault{sizeof(sluice_outcome), SLUICE_FAULT, -1, borrow(*thrown)};
-      desk.complete(token, &fault);
+      desk.complete(token, &fault, Breach::exception);
     }
   }
 

@@ -16,7 +16,8 @@ std::optional<std::string> thrown_by(Body body) {
     body();
     return std::nullopt;
   } catch (const std::exception& error) {
-    return clean_utf8(error.what(), kReasonLimit);
+    const char* const what = error.what();
+    return clean_utf8(what == nullptr ? "" : what, kReasonLimit);
   } catch (...) {
     return "threw something that is not a std::exception";
   }

@@ -77,6 +77,19 @@ class HandlerInstanceTest : public ::testing::Test {
   Attempt attempt_{clock_};
 };
 
+TEST_F(HandlerInstanceTest, AnExceptionWithoutATextIsAFaultAsAnyOther) {
+  struct Mute : std::exception {
+    const char* what() const noexcept override { return nullptr; }
+  };
+  sluice_handler handler = kHandler;
+  handler.handle = [](void*, const sluice_message*, const sluice_context*) { throw Mute(); };
+  auto instance = HandlerInstance::create({}, handler, "orders", {});
+  ASSERT_TRUE(instance);
+  const Outcome outcome = (*instance)->handle({queue::Message{}, "q", 5, attempt_});
+  EXPECT_EQ(outcome.status, OutcomeStatus::fault);
+  EXPECT_EQ(outcome.breach, Breach::exception);
+}
+
 TEST_F(HandlerInstanceTest, CreatesOnceAndDestroysOnce) {
   {
     auto instance = HandlerInstance::create({}, kHandler, "orders", {});

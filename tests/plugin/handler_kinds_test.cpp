@@ -332,6 +332,25 @@ TEST_F(RawAsync, AnOutcomeThatIsNoneIsAFault) {
   EXPECT_EQ(ended.wait().status, OutcomeStatus::fault);
 }
 
+TEST_F(RawAsync, WhatItThrowsBreaksTheAbi) {
+  const sluice_async throws{sizeof(sluice_async), 0, [](void*, const sluice_message*, const sluice_async_context*) {
+                              throw std::runtime_error("out of begin");
+                            }};
+  static const sluice_async* table = nullptr;
+  table = &throws;
+  sluice_handler handler = kRaw;
+  handler.extension = [](const char* id) -> const void* {
+    return std::strcmp(id, SLUICE_ASYNC_1) == 0 ? table : nullptr;
+  };
+  instance = *HandlerInstance::create({.log = log.log()}, handler, "orders", {});
+  instance->begin({message, "orders", 5, attempt}, ended);
+  const Outcome outcome = ended.wait();
+  EXPECT_EQ(outcome.status, OutcomeStatus::fault);
+  EXPECT_EQ(outcome.reason, "out of begin");
+  EXPECT_EQ(outcome.breach, Breach::exception);
+  instance.reset();
+}
+
 TEST_F(RawAsync, WhatATimerThrowsEndsNothingAndIsNamed) {
   instance->begin({message, "orders", 5, attempt}, ended);
   EXPECT_EQ(raw_host->call_after(
