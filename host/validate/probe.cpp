@@ -13,14 +13,22 @@ using Level = Finding::Level;
 /// How the host ends a line about what a plugin did and must not do, such as to complete a message twice.
 constexpr std::string_view kDefect = "a defect of the plugin";
 
-Finding breach_finding(const plugin::Outcome& outcome, const std::string& what) {
+/// How it begins one about what it has called later for a plugin.
+constexpr std::string_view kThrewLater = "what was to be called later threw";
+
+/// `function`: out of which it came.
+Finding exception_finding(const std::string& function, const std::string& where) {
+  return {"exceptions",
+          Level::error,
+          "an exception leaves " + function,
+          where,
+          "no exception may cross the ABI: what it passes is not cleaned up, and a host that is built otherwise ends",
+          "catch it and report SLUICE_FAULT; sluice/handler.hpp does so"};
+}
+
+Finding breach_finding(const plugin::Outcome& outcome, const std::string& what, bool async) {
   if (outcome.breach == plugin::Breach::exception) {
-    return {"exceptions",
-            Level::error,
-            "an exception leaves `handle`",
-            "at " + what + ": " + outcome.reason,
-            "no exception may cross the ABI: what it passes is not cleaned up, and a host that is built otherwise ends",
-            "catch it and report SLUICE_FAULT; sluice/handler.hpp does so"};
+    return exception_finding(async ? "`begin`" : "`handle`", "at " + what + ": " + outcome.reason);
   }
   const std::string why = "the host takes it for a failed attempt, and retries the message until none is left";
   if (outcome.breach == plugin::Breach::no_outcome) {
@@ -78,7 +86,9 @@ Result<Probe::Instance> Probe::create(const config::JobConfig& job, const std::s
   step("create with " + what);
   const plugin::EffectRules effects{SLUICE_STORE_SQLITE, true, &ids_, &clock_};
   const auto log = [this](sluice_log_level level, std::string_view, std::string_view, std::string_view text) {
-    if (level == SLUICE_LOG_ERROR && text.ends_with(kDefect)) {
+    if (level == SLUICE_LOG_ERROR && text.starts_with(kThrewLater)) {
+      find(exception_finding("what the handler has called later", std::string(text)));
+    } else if (level == SLUICE_LOG_ERROR && text.ends_with(kDefect)) {
       find({"outcomes", Finding::Level::error, "it goes on with a message that has ended", std::string(text),
             "the message is another worker's by then, or another one has its place",
             "complete each message once, and let go of its context then"});
@@ -110,7 +120,7 @@ plugin::Outcome Probe::call_armed(plugin::HandlerInstance& instance, const OddMe
 
 void Probe::judge(const plugin::Outcome& outcome, const std::string& what) {
   if (outcome.breach != plugin::Breach::none) {
-    find(breach_finding(outcome, what));
+    find(breach_finding(outcome, what, async_));
   }
 }
 

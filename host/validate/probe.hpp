@@ -23,9 +23,15 @@ class Probe : boost::noncopyable {
 
   Probe(const sluice_handler& handler, config::JobConfig job, std::uint64_t seed, Duration step_limit,
         const isolation::TrialSteps& steps)
-      : handler_(handler), job_(std::move(job)), seed_(seed), step_limit_(step_limit), steps_(steps) {}
+      : handler_(handler),
+        async_(plugin::kind_of(handler) == plugin::HandlerKind::async),
+        job_(std::move(job)),
+        seed_(seed),
+        step_limit_(step_limit),
+        steps_(steps) {}
 
   const sluice_handler& handler() const { return handler_; }
+  bool is_async() const { return async_; }
   const config::JobConfig& job() const { return job_; }
   std::uint64_t seed() const { return seed_; }
 
@@ -66,6 +72,7 @@ class Probe : boost::noncopyable {
 
  private:
   const sluice_handler& handler_;
+  const bool async_;
   const config::JobConfig job_;
   const std::uint64_t seed_;
   const Duration step_limit_;

@@ -7,6 +7,7 @@ namespace sluice::test {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -104,6 +105,14 @@ TEST(Catalogue, ExceptionsThatLeaveAPlugin) {
                   StartsWith("exceptions: error: an exception leaves `handle`")));
 }
 
+TEST(Catalogue, WhatLeavesAsynchronousCodeAndWhatMayRelyOnTheAbi) {
+  EXPECT_THAT(
+      Validated(fixture("raw_async")).findings(),
+      ElementsAre(AllOf(StartsWith("exceptions: error: an exception leaves `begin`"), HasSubstr("thrown out of begin")),
+                  AllOf(StartsWith("exceptions: error: an exception leaves what the handler has called later"),
+                        HasSubstr("thrown later"))));
+}
+
 TEST(Catalogue, HandlersOfEveryKind) {
   // Of its four handlers, one for batches and three that end their messages later, one completes each message twice.
   const Validated validated(fixture("kinds"));
@@ -149,6 +158,15 @@ TEST(Catalogue, WhatIsInOrderGivesNoFinding) {
     EXPECT_THAT(validated.findings(), IsEmpty()) << name;
     EXPECT_EQ(validated.verdict("leaks"), "pass") << name;
   }
+}
+
+TEST(Catalogue, AHandlerThatGoesOnAWhileIsNotSaidToReturnWhenItIsAsked) {
+  const HostFolder folder;
+  folder.write("options.toml", "duration = \"700ms\"\nignore_stop = true\n");
+  const Finished text =
+      folder.run({"plugin", "validate", fixture("sleeper"), "--options", folder.path() + "/options.toml"});
+  EXPECT_EQ(text.exit_code, 0) << text.out;
+  EXPECT_THAT(text.out, ContainsRegex("stop: once it is asked to stop, it returns within [0-9]+ms"));
 }
 
 TEST(Catalogue, ASlowHandlerThatStopsInTimeIsInOrder) {
