@@ -295,6 +295,9 @@ std::vector<plugin::Work> RunnerBody::unpack() {
       return {};
     }
   }
+  if (!bytes.empty()) {
+    return {};
+  }
   at_work_ = count;
   std::vector<plugin::Work> batch;
   batch.reserve(count);

@@ -213,7 +213,10 @@ class Reader {
     boost::pfr::for_each_field(value, [&](auto& member) { read(member); });
   }
 
-  /// Everything made sense so far, and there is more, or no more.
+  /// Everything made sense so far.
+  bool good() const { return good_; }
+  std::string_view rest() const { return bytes_; }
+  /// The same, and there is more, or no more.
   bool more() const { return good_ && !bytes_.empty(); }
   bool complete() const { return good_ && bytes_.empty(); }
 
@@ -375,31 +378,20 @@ std::optional<RunnerSetup> unpack_setup(std::string_view bytes) {
 std::size_t packed_size(const queue::Message& message, const MessageFacts& facts) {
   Writer measure;
   write_message(measure, message, facts);
-  return sizeof(std::uint64_t) + measure.size();
+  return measure.size();
 }
 
 char* pack_message(const queue::Message& message, const MessageFacts& facts, char* bytes) {
-  Writer writer(bytes + sizeof(std::uint64_t));
+  Writer writer(bytes);
   write_message(writer, message, facts);
-  const std::uint64_t size = writer.size();
-  std::memcpy(bytes, &size, sizeof(size));
-  return bytes + sizeof(size) + size;
+  return bytes + writer.size();
 }
 
 bool unpack_message(std::string_view& bytes, WireMessage& into) {
-  std::uint64_t size = 0;
-  if (bytes.size() < sizeof(size)) {
-    return false;
-  }
-  std::memcpy(&size, bytes.data(), sizeof(size));
-  bytes.remove_prefix(sizeof(size));
-  if (size > bytes.size()) {
-    return false;
-  }
-  Reader from(bytes.substr(0, size));
-  bytes.remove_prefix(size);
+  Reader from(bytes);
   from.read(into);
-  return from.complete();
+  bytes = from.rest();
+  return from.good();
 }
 
 std::vector<std::string> pack_changes(const std::vector<plugin::MetricChange>& changes) {

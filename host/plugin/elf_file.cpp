@@ -246,17 +246,13 @@ std::vector<Elf64_Sym> ElfFile::functions() const {
 
 std::string ElfFile::name_of(const Elf64_Sym& function) const {
   const Elf64_Shdr* const table = table_of_functions();
-  if (table == nullptr) {
+  const Elf64_Shdr names = table == nullptr ? Elf64_Shdr{} : sections_[table->sh_link];
+  if (function.st_name >= names.sh_size) {
     return {};
   }
-  const Elf64_Shdr& names = sections_[table->sh_link];
-  if (!within(names.sh_offset, names.sh_size, size_) || function.st_name >= names.sh_size) {
-    return {};
-  }
-  std::string name(std::min(kFunctionNameLimit, names.sh_size - function.st_name), '\0');
-  const bool found = read(names.sh_offset + function.st_name, name.data(), name.size());
-  name.resize(found ? std::min(name.find('\0'), name.size()) : 0);
-  return name;
+  const auto text =
+      array<char>(names.sh_offset + function.st_name, std::min(kFunctionNameLimit, names.sh_size - function.st_name));
+  return text ? std::string(text->begin(), std::find(text->begin(), text->end(), '\0')) : std::string();
 }
 
 std::vector<ElfNote> ElfFile::notes() const {

@@ -23,12 +23,7 @@ class Probe : boost::noncopyable {
 
   Probe(const sluice_handler& handler, config::JobConfig job, std::uint64_t seed, Duration step_limit,
         const isolation::TrialSteps& steps)
-      : handler_(handler),
-        async_(plugin::kind_of(handler) == plugin::HandlerKind::async),
-        job_(std::move(job)),
-        seed_(seed),
-        step_limit_(step_limit),
-        steps_(steps) {}
+      : handler_(handler), job_(std::move(job)), seed_(seed), step_limit_(step_limit), steps_(steps) {}
 
   const sluice_handler& handler() const { return handler_; }
   bool is_async() const { return async_; }
@@ -72,7 +67,7 @@ class Probe : boost::noncopyable {
 
  private:
   const sluice_handler& handler_;
-  const bool async_;
+  const bool async_ = plugin::kind_of(handler_) == plugin::HandlerKind::async;
   const config::JobConfig job_;
   const std::uint64_t seed_;
   const Duration step_limit_;
