@@ -19,7 +19,6 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
-#include <map>
 
 #include "base/text/utf8.hpp"
 #include "host/plugin/elf_file.hpp"
@@ -531,7 +530,7 @@ std::string signal_name(int signal) {
   return name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(signal);
 }
 
-std::optional<CrashReport> read_crash(const CrashRecord& record) {
+std::optional<CrashReport> read_crash(const CrashRecord& record, const OpenModules& opened) {
   const std::uint32_t state = record.state.load();
   if (state < CrashRecord::written || state > CrashRecord::complete) {
     return std::nullopt;
@@ -561,8 +560,11 @@ std::optional<CrashReport> read_crash(const CrashRecord& record) {
       shown.text = hex(frame.offset);
       continue;
     }
-    shown.module = module_file(record.modules[frame.module].text(), report.plugin);
-    const Functions& known = functions.try_emplace(shown.module, shown.module).first->second;
+    const std::string module = record.modules[frame.module].text();
+    const auto open = opened.find(module);
+    shown.module = open != opened.end() ? open->second.file : module_file(module, report.plugin);
+    const std::string& bytes = open != opened.end() ? open->second.bytes : shown.module;
+    const Functions& known = functions.try_emplace(module, bytes).first->second;
     // All but the first are where a call returns to, which may be past the end of the function that made it.
     const std::string name = known.name_at(i == 0 ? frame.offset : frame.offset - 1);
     shown.text =

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <boost/core/noncopyable.hpp>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -167,9 +168,16 @@ struct CrashReport {
   std::string failure_text(std::size_t limit) const;
 };
 
+/// A file that the process loaded by a descriptor, since another one lies under its name by now. A value.
+struct OpenModule {
+  std::string file;   ///< as people know it
+  std::string bytes;  ///< where they can be read
+};
+using OpenModules = std::map<std::string, OpenModule>;  ///< by the names that the process knew them by
+
 /// Reads what a crash handler has left, whatever bytes these are; nothing when none has written. Looks for names of
-/// functions in the files of the stack as they are now.
-std::optional<CrashReport> read_crash(const CrashRecord& record);
+/// functions in the files of the stack as they are now, and in those that are open still.
+std::optional<CrashReport> read_crash(const CrashRecord& record, const OpenModules& opened = {});
 
 /// "SIGSEGV"; "signal 77" for one without a name.
 std::string signal_name(int signal);

@@ -598,8 +598,22 @@ void Runner::kill(std::string why) {
   }
 }
 
+OpenModules Runner::open_modules() const {
+  OpenModules opened;
+  const auto add = [&](const std::string& plugin, const OpenPlugin& file) {
+    const std::size_t descriptor = kPluginDescriptor + opened.size();
+    opened["/proc/" + std::to_string(process_->pid()) + "/fd/" + std::to_string(descriptor)] = {plugin,
+                                                                                                path_of(file->get())};
+  };
+  add(spec_.plugin, spec_.file);
+  for (const RunnerAround& around : spec_.arounds) {
+    add(around.plugin, around.file);
+  }
+  return opened;
+}
+
 std::string Runner::last_words() const {
-  const auto crash = read_crash(control().crash);
+  const auto crash = read_crash(control().crash, open_modules());
   const std::string stack = crash && !crash->stack.empty() ? "; stack: " + crash->stack_text() : "";
   const std::string memory = crash ? memory_note(spec_.limits, crash->memory) : "";
   std::string text;

@@ -201,6 +201,8 @@ class Runner : boost::noncopyable {
   /// Until the handler is made, or each message has its outcome, or the process has ended.
   void attend();
   Bound bound() const;
+  /// What it loads where another file lies under a plugin's name.
+  OpenModules open_modules() const;
   /// Asks where its thread is, kills it, and waits for its end.
   void kill(std::string why);
 

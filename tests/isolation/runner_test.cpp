@@ -451,8 +451,10 @@ TEST_F(RunnerTest, APluginThatIsReplacedOnDiskStaysTheOneThatWasOpened) {
   spec.file = *open_plugin(file);
   std::filesystem::remove(file);
   std::ofstream(file) << "not a plugin any more";
-  const auto created = RunnerInstance::create(std::move(spec), spawner_, {});
-  EXPECT_TRUE(created) << created.error().message();
+  auto created = RunnerInstance::create(std::move(spec), spawner_, {});
+  ASSERT_TRUE(created) << created.error().message();
+  instance_ = std::move(*created);
+  EXPECT_THAT(handle("abort").reason, HasSubstr(" < Bomb::go_off(")) << "its functions are those that it has";
 }
 
 TEST_F(RunnerTest, APinnedPluginIsTheBytesThatTheHostLoadedWhateverIsWrittenIntoItsFile) {
