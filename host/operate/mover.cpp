@@ -622,8 +622,6 @@ void Mover::begin_pass(bool consistent) {
   left_behind_ = {};
   std::uint64_t elsewhere = 0;
   custody_began_ = custody_changes(elsewhere);
-  const SteadyTime now = clock_.steady_now();
-  std::erase_if(recent_, [now](const auto& entry) { return now - entry.second > kIndexDelay; });
 }
 
 Mover::Step Mover::look(Deadline deadline) {
@@ -764,6 +762,10 @@ Mover::Step Mover::carry(Deadline deadline) {
 
 void Mover::put_down(Step& step) {
   const SteadyTime now = clock_.steady_now();
+  if (now > forgets_next_) {
+    std::erase_if(recent_, [now](const auto& entry) { return now - entry.second > kIndexDelay; });
+    forgets_next_ = now + kIndexDelay;
+  }
   for (MoveBatch::Outcome& outcome : move_batch_.take_outcomes()) {
     doubtful_.erase(outcome.id);
     switch (outcome.fate) {

@@ -306,6 +306,7 @@ class Mover {
   std::unordered_set<std::string> doubtful_;  ///< that may be taken, because an answer was lost
   /// Carried of late: an index may show them for a while yet.
   std::map<std::string, SteadyTime> recent_;
+  SteadyTime forgets_next_{};
 
   // Of the look for what an earlier run has left in the target.
   bool resumed_unseen_ = false;   ///< the source has not been seen wholly since

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "tests/operate/move_rig.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
@@ -358,6 +359,53 @@ TEST_F(MoverTest, AGroupIsNotCarriedPastOneThatSomebodyTakesFirst) {
   }
   EXPECT_THAT(ids(to_, "orders2"), IsEmpty()) << "none of those behind it went";
   EXPECT_EQ(hidden(from_, "orders"), 1U) << "and they are seen again";
+}
+
+/// A queue of very many messages, and one that takes them all; neither keeps any.
+class ManyMessages final : public test::ForwardingOperator {
+ public:
+  ManyMessages(queue::Operator& beneath, std::size_t pages) : ForwardingOperator(beneath), pages_(pages) {}
+
+  Result<queue::ListPage> list(const queue::ListRequest& request, Deadline /*deadline*/) override {
+    queue::ListPage page;
+    const std::size_t number = request.cursor.empty() ? 0 : std::stoul(request.cursor);
+    for (std::size_t index = 0; number < pages_ && index < request.limit; ++index) {
+      auto& record = page.messages.emplace_back();
+      record.message.id = "a-message-on-page-" + std::to_string(number) + "-" + std::to_string(index);
+      record.version = 1;
+    }
+    page.next = number + 1 < pages_ ? std::to_string(number + 1) : "";
+    return page;
+  }
+  std::vector<queue::ChangeResult> change(std::span<const queue::Change> changes, Deadline /*deadline*/) override {
+    return std::vector<queue::ChangeResult>(changes.size(), {queue::ChangeStatus::applied, 2, {}});
+  }
+  std::vector<queue::PutResult> put(std::span<const queue::StoredMessage> records, queue::PutMode /*mode*/,
+                                    Deadline /*deadline*/) override {
+    return std::vector<queue::PutResult>(records.size());
+  }
+
+ private:
+  const std::size_t pages_;
+};
+
+TEST_F(MoverTest, WhatHasBeenCarriedIsForgottenBeforeThePassIsOver) {
+  constexpr std::size_t kPages = 160;
+  ManyMessages from(from_.oper("orders"), kPages);
+  ManyMessages to(to_.oper("orders2"), 0);
+  rig_.plan.page = rig_.plan.batch = 250;
+  rig_.plan.halves = {Half::standard};
+  Mover mover({from, to, rig_.from_board(), rig_.to_board()}, clock_, nullptr, rig_.plan);
+  const auto carry = [&](std::size_t pages) {
+    while (mover.count().carried < pages * 250) {
+      ASSERT_EQ(mover.step().state, State::more);
+      clock_.advance(100ms);
+    }
+  };
+  carry(kPages / 4);
+  const std::size_t before = ::mallinfo2().uordblks;
+  carry(kPages);
+  EXPECT_LT(::mallinfo2().uordblks, before + 1'000'000) << "of each message some 130 bytes were kept";
 }
 
 TEST_F(MoverTest, GroupsMayBeLeft) {
