@@ -299,10 +299,10 @@ std::vector<queue::ChangeResult> BulkRun::change(std::span<const queue::StoredMe
     change.version = plan_.any_state ? change.version : message->version;
     return change;
   });
-  if (plan_.unconditional) {
-    return queue::remove_from_half(queue_, plan_.half, std::move(changes), deadline());
-  }
-  return queue_.change(changes, deadline());
+  auto results = plan_.unconditional ? queue::remove_from_half(queue_, plan_.half, std::move(changes), deadline())
+                                     : queue_.change(changes, deadline());
+  queue::fill_up(results, batch.size());
+  return results;
 }
 
 std::vector<queue::ChangeResult> BulkRun::edit(std::span<const queue::StoredMessage* const> batch) {

@@ -134,7 +134,8 @@ Result<std::vector<Importer::Refusal>> Importer::flush(Deadline deadline) {
 
 /// Keeps what has to be written again. An error when any record failed for a reason that is not its own.
 std::optional<Error> Importer::write_once(std::vector<Refusal>& refusals, Deadline deadline) {
-  const auto results = queue_.put(batch_, queue::PutMode::insert, deadline);
+  auto results = queue_.put(batch_, queue::PutMode::insert, deadline);
+  queue::fill_up(results, batch_.size());
   std::optional<Error> failed;
   std::size_t kept = 0;
   for (std::size_t index = 0; index < results.size(); ++index) {

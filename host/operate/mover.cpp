@@ -261,7 +261,8 @@ StoredMessage MoveBatch::copy_of(const Parcel& parcel) const {
 Result<void> MoveBatch::put(Deadline deadline) {
   const auto parcels = at(Stage::taken);
   const auto copies = mapped(parcels, [this](const Parcel* parcel) { return copy_of(*parcel); });
-  const auto results = ends_.to.put(copies, queue::PutMode::insert, deadline);
+  auto results = ends_.to.put(copies, queue::PutMode::insert, deadline);
+  queue::fill_up(results, copies.size());
   Result<void> worst;
   for (std::size_t index = 0; index < parcels.size(); ++index) {
     Parcel& parcel = *parcels[index];
@@ -309,7 +310,8 @@ Result<void> MoveBatch::meet(Parcel& parcel, Deadline deadline) {
   }
   // Of what the message was before somebody changed it in the source.
   const Change stale = removal(parcel.outcome.id, there->version);
-  const auto removed = ends_.to.change(std::span(&stale, 1), deadline);
+  auto removed = ends_.to.change(std::span(&stale, 1), deadline);
+  queue::fill_up(removed, 1);
   return removed.front().status == ChangeStatus::failed ? Result<void>(removed.front().error) : Result<void>();
 }
 
@@ -333,7 +335,8 @@ Result<void> MoveBatch::remove(Deadline deadline) {
 Result<void> MoveBatch::change_each(const std::vector<Parcel*>& parcels, queue::Operator& end,
                                     const ChangeOf& change_of, const Went& went, Deadline deadline) {
   const auto changes = mapped(parcels, [&change_of](const Parcel* parcel) { return change_of(*parcel); });
-  const auto results = end.change(changes, deadline);
+  auto results = end.change(changes, deadline);
+  queue::fill_up(results, changes.size());
   Result<void> worst;
   for (std::size_t index = 0; index < parcels.size(); ++index) {
     if (results[index].status == ChangeStatus::failed) {
@@ -600,7 +603,9 @@ Mover::Step Mover::show_left(Deadline deadline) {
     }
   }
   if (!changes.empty()) {
-    for (const queue::ChangeResult& result : ends_.to.change(changes, deadline)) {
+    auto results = ends_.to.change(changes, deadline);
+    queue::fill_up(results, changes.size());
+    for (const ChangeResult& result : results) {
       if (result.status == queue::ChangeStatus::failed) {
         return failed(result.error);
       }

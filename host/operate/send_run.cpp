@@ -268,6 +268,7 @@ bool BatchCommitter::drain() {
 
 bool BatchCommitter::commit(Batch batch) {
   auto results = send(std::move(batch.messages), batch.lines);
+  queue::fill_up(results, batch.lines.size());
   std::vector<Refusal> refusals = std::move(batch.refusals);
   ids_.clear();
   for (std::size_t index = 0; index < results.size(); ++index) {

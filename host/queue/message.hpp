@@ -179,6 +179,17 @@ Error changed_all_the_time(const std::string& queue, const std::string& id);
 Error not_in_dlq(const std::string& queue, const std::string& id);
 Error in_flight_in_dlq(const std::string& queue, const std::string& id);
 
+/// Makes as many results of a call as it was asked for: what a store has given none for, as none should, has failed.
+template <typename Outcome>
+void fill_up(std::vector<Outcome>& results, std::size_t asked) {
+  if (results.size() != asked) {
+    Outcome none;
+    none.status = decltype(none.status)::failed;
+    none.error = Error(ErrorCode::internal, "the store gave no result for this message");
+    results.resize(asked, none);
+  }
+}
+
 /// More than kMostCheckpointBytes. ErrorCode::invalid.
 Error too_long_checkpoint(std::size_t bytes);
 

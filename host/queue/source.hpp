@@ -129,17 +129,6 @@ struct ExtendResult {
   Error error;
 };
 
-/// Makes as many results of a call as it was asked for: what a source has given none for, as none should, has failed.
-template <typename Outcome>
-void fill_up(std::vector<Outcome>& results, std::size_t asked) {
-  if (results.size() != asked) {
-    Outcome none;
-    none.status = SettleStatus::failed;
-    none.error = Error(ErrorCode::internal, "the source gave no result for this message");
-    results.resize(asked, none);
-  }
-}
-
 /// What a source can do. A value; the same for the source's whole life.
 struct SourceTraits {
   bool groups = false;        ///< keeps the order within a message's group, and gives turns by group

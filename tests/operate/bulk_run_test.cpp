@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/operate/forgetful_operator.hpp"
 #include "tests/support/desk.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/fake_random.hpp"
@@ -527,6 +528,20 @@ TEST_F(BulkRunTest, EditsContentOneByOne) {
   BulkRun wrong(desk_.oper(kBulkQueue), clock_, plan);
   EXPECT_EQ(finish(wrong).state, State::finished);
   EXPECT_EQ(wrong.count().failed, 3U);
+}
+
+TEST_F(BulkRunTest, AMessageWithoutAResultHasFailed) {
+  send(2);
+  test::ForgetfulOperator forgetful(desk_.oper(kBulkQueue));
+  for (const bool unconditional : {false, true}) {
+    BulkPlan plan = plan_for(ChangeAction::remove);
+    plan.unconditional = unconditional;
+    BulkRun run(forgetful, clock_, plan);
+    EXPECT_EQ(finish(run).state, State::finished);
+    EXPECT_EQ(run.count().failed, 1U);
+    EXPECT_THAT(outcomes_.back().error.message(), HasSubstr("gave no result for this message"));
+    send(2);
+  }
 }
 
 TEST_F(BulkRunTest, AnEmptyQueueIsDoneAtOnce) {

@@ -8,6 +8,7 @@
 #include "host/operate/bulk_run.hpp"
 #include "host/operate/copy.hpp"
 #include "host/operate/record_json.hpp"
+#include "tests/operate/forgetful_operator.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
@@ -316,6 +317,20 @@ TEST_F(CopyTest, AStoreThatCannotGoOnEndsTheRunAtALineAndARerunCompletesIt) {
   EXPECT_EQ(importer.unwritten_line(), 100U);
   ASSERT_TRUE(importer.flush(soon())) << "nothing of the batch is lost";
   EXPECT_EQ(importer.counts().imported, 10U);
+}
+
+TEST_F(CopyTest, ARecordWithoutAResultIsNotTakenForImported) {
+  test::SimQueues store_queues(clock_, random_);
+  test::Desk store(store_queues);
+  test::ForgetfulOperator forgetful(store.oper(kQueue));
+  Importer importer(forgetful, clock_, {});
+  importer.add(7, line_of("A-1"));
+  importer.add(8, line_of("A-2"));
+  const auto failed = importer.flush(soon());
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message(), testing::HasSubstr("gave no result for this message"));
+  EXPECT_EQ(importer.counts().imported, 1U);
+  EXPECT_EQ(importer.unwritten_line(), 8U);
 }
 
 // Tables.

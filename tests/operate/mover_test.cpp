@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include "tests/operate/forgetful_operator.hpp"
 #include "tests/operate/move_rig.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_random.hpp"
@@ -359,6 +360,26 @@ TEST_F(MoverTest, AGroupIsNotCarriedPastOneThatSomebodyTakesFirst) {
   }
   EXPECT_THAT(ids(to_, "orders2"), IsEmpty()) << "none of those behind it went";
   EXPECT_EQ(hidden(from_, "orders"), 1U) << "and they are seen again";
+}
+
+TEST_F(MoverTest, AMessageWithoutAResultIsCarriedAllTheSame) {
+  send("A-1");
+  send("A-2");
+  test::ForgetfulOperator from(from_.oper("orders"));
+  test::ForgetfulOperator to(to_.oper("orders2"));
+  rig_.plan.batch = 2;
+  MoveBatch batch({from, to, rig_.from_board(), rig_.to_board()}, rig_.plan.pair);
+  const auto page = from_.oper("orders").list({.content = true, .native = true}, soon());
+  for (const auto& message : page->messages) {
+    batch.add(message, false);
+  }
+  for (int step = 0; step < 20 && !batch.empty(); ++step) {
+    const auto ended = batch.step(soon());
+    for (const auto& outcome : batch.take_outcomes()) {
+      EXPECT_EQ(outcome.fate, outcome.id == "A-1" ? MoveBatch::Fate::carried : MoveBatch::Fate::left);
+      EXPECT_EQ(outcome.doubtful, outcome.id == "A-2") << "the next look tells";
+    }
+  }
 }
 
 /// A queue of very many messages, and one that takes them all; neither keeps any.
