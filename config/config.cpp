@@ -130,7 +130,7 @@ std::set<std::string> queue_names(const HostConfig& host, const std::vector<JobC
       names.insert(std::move(queue));
     }
     for (const ScheduleConfig& schedule : job.schedules) {
-      names.insert(schedule.queue.empty() ? job.queue : schedule.queue);
+      names.insert(schedule.queue);
     }
   }
   return names;

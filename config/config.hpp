@@ -360,7 +360,7 @@ struct ScheduleConfig {
   Duration every{};  ///< with an empty `cron`
   std::string time_zone = "UTC";
   CatchUp catch_up = CatchUp::last;  ///< what becomes of times that passed while no host ran
-  std::string queue;                 ///< empty: the job's
+  std::string queue;                 ///< the job's, unless the file names another one
   std::string body;
   std::string content_type = "text/plain";
   std::map<std::string, std::string> attributes;

@@ -198,10 +198,8 @@ void read_zone(Section& section, ScheduleConfig& schedule) {
   }
 }
 
-ScheduleConfig read_schedule(Section section, const Member& member) {
-  ScheduleConfig schedule;
-  schedule.name = member.key;
-  schedule.place = member.place;
+ScheduleConfig read_schedule(Section section, const Member& member, const std::string& own_queue) {
+  ScheduleConfig schedule{.name = member.key, .place = member.place, .queue = own_queue};
   section.check_name(member, "a schedule's");
   read_cron(section, schedule);
   section.read("every", schedule.every, {seconds(1), hours(7 * 24)});
@@ -231,7 +229,7 @@ ScheduleConfig read_schedule(Section section, const Member& member) {
 void read_schedules(Section schedules, JobConfig& config) {
   for (const Member& member : schedules.members()) {
     Section section = schedules.section(member.key);
-    config.schedules.push_back(read_schedule(section, member));
+    config.schedules.push_back(read_schedule(section, member, config.queue));
     if (outbox_named(config.queue) && section.find("queue") == nullptr) {
       section.error(member.place, section.title() +
                                       " has no 'queue'; name one, for the job's source is an outbox, "

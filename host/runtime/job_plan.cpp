@@ -75,10 +75,9 @@ std::string refusal(const JobConfig& job, const std::string& queue, const queue:
 /// What its schedules send and the store of their queue does not take.
 void add_schedules(const config::HostConfig& host, const JobConfig& job, std::vector<ConfigError>& errors) {
   for (const config::ScheduleConfig& schedule : job.schedules) {
-    const std::string& queue = schedule.queue.empty() ? job.queue : schedule.queue;
     const bool normal = schedule.priority.empty() || schedule.priority == "normal";
-    if (!normal && !traits_of(host, queue).priorities) {
-      errors.push_back({schedule.place, where(queue) + std::string(kNoPriorities)});
+    if (!normal && !traits_of(host, schedule.queue).priorities) {
+      errors.push_back({schedule.place, where(schedule.queue) + std::string(kNoPriorities)});
     }
   }
 }

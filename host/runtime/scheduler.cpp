@@ -70,10 +70,8 @@ std::string definition_of(const config::ScheduleConfig& schedule) {
 std::vector<Schedule> schedules_of(const std::vector<JobPlan>& plans) {
   std::vector<Schedule> all;
   for (const JobPlan& plan : plans) {
-    const config::JobConfig& job = plan.config;
-    for (config::ScheduleConfig schedule : job.schedules) {
-      schedule.queue = schedule.queue.empty() ? job.queue : schedule.queue;
-      all.push_back({std::move(schedule), job.file});
+    for (const config::ScheduleConfig& schedule : plan.config.schedules) {
+      all.push_back({schedule, plan.config.file});
     }
   }
   return all;

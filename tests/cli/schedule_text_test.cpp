@@ -21,8 +21,8 @@ class ScheduleText : public ::testing::Test {
     config::ScheduleConfig schedule;
     schedule.name = "sweep";
     schedule.every = std::chrono::hours(1);
-    job_.schedules.push_back(schedule);
     schedule.queue = "orders";
+    job_.schedules.push_back(schedule);
     definition_ = runtime::definition_of(schedule);
   }
 

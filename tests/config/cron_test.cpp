@@ -253,6 +253,7 @@ every = "15m"
   EXPECT_EQ(report.priority, "high");
   EXPECT_EQ(job.schedules[1].every, std::chrono::minutes(15));
   EXPECT_EQ(job.schedules[1].time_zone, "UTC");
+  EXPECT_EQ(job.schedules[1].queue, job.queue) << "which is named once";
 }
 
 TEST(ScheduleFile, SaysWhatIsWrongWithFileAndLine) {

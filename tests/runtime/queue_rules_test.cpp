@@ -72,6 +72,7 @@ TEST_F(QueueRules, AScheduleIsHeldToWhatItsQueueTakes) {
   config::JobConfig wanted = job("file");
   config::ScheduleConfig schedule;
   schedule.name = "nightly";
+  schedule.queue = "file";
   schedule.place = {"jobs.d/a.toml", 9, 1};
   schedule.priority = "high";
   wanted.schedules.push_back(schedule);

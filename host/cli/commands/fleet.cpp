@@ -35,13 +35,12 @@ ScheduleNotices told_of_schedules(FleetSession& session, Deadline deadline) {
   ScheduleNotices told;
   for (const config::JobConfig& job : session.jobs()) {
     for (const config::ScheduleConfig& schedule : job.schedules) {
-      const std::string queue = schedule.queue.empty() ? job.queue : schedule.queue;
-      const auto board = session.queues().queues().open_board(queue);
+      const auto board = session.queues().queues().open_board(schedule.queue);
       const auto found = board ? (*board)->read(queue::Topic::schedules, schedule.name, deadline)
                                : Result<queue::Notice>(board.error());
       const auto notice = found && found->version != 0 ? runtime::ScheduleNotice::read(found->text) : std::nullopt;
       if (notice) {
-        told.emplace(std::pair(queue, schedule.name), *notice);
+        told.emplace(std::pair(schedule.queue, schedule.name), *notice);
       }
     }
   }

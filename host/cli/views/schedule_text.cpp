@@ -29,10 +29,6 @@ std::vector<Time> next_times(const config::ScheduleTimes& times, WallTime now) {
 // A host notices what is due and tells of it within this, so that what is younger may be sent already.
 constexpr Duration kTold = std::chrono::minutes(2);
 
-std::string queue_of(const config::JobConfig& job, const config::ScheduleConfig& schedule) {
-  return schedule.queue.empty() ? job.queue : schedule.queue;
-}
-
 /// How a schedule stands by what hosts have told.
 struct ScheduleStanding {
   std::string told_by;       ///< the host that has told of it last; empty: none has had it
@@ -40,9 +36,9 @@ struct ScheduleStanding {
   std::size_t missed = 0;
 };
 
-ScheduleStanding standing_of(const config::ScheduleTimes& times, const std::string& queue, const std::string& name,
-                             WallTime now, const ScheduleNotices& told) {
-  const auto notice = told.find({queue, name});
+ScheduleStanding standing_of(const config::ScheduleTimes& times, const config::ScheduleConfig& schedule, WallTime now,
+                             const ScheduleNotices& told) {
+  const auto notice = told.find({schedule.queue, schedule.name});
   if (notice == told.end()) {
     return {};
   }
@@ -55,9 +51,7 @@ ScheduleStanding standing_of(const config::ScheduleTimes& times, const std::stri
 }
 
 /// What a host has told of this schedule, where it has it otherwise than the file here.
-const runtime::ScheduleNotice* told_otherwise(const config::JobConfig& job, config::ScheduleConfig schedule,
-                                              const ScheduleNotices& told) {
-  schedule.queue = queue_of(job, schedule);
+const runtime::ScheduleNotice* told_otherwise(const config::ScheduleConfig& schedule, const ScheduleNotices& told) {
   const auto notice = told.find({schedule.queue, schedule.name});
   const bool differs = notice != told.end() && notice->second.definition != runtime::definition_of(schedule);
   return differs ? &notice->second : nullptr;
@@ -90,15 +84,14 @@ std::vector<std::string> schedule_lines(const config::JobConfig& job, WallTime n
     std::string line = "  schedule " + schedule.name + ": ";
     line += schedule.cron.empty() ? "every " + config::format_duration(schedule.every)
                                   : "\"" + schedule.cron + "\" in " + schedule.time_zone;
-    line += " to queue " + queue_of(job, schedule);
+    line += " to queue " + schedule.queue;
     if (told != nullptr && times) {
-      line += standing_text(standing_of(*times, queue_of(job, schedule), schedule.name, now, *told), *times,
-                            schedule.catch_up);
+      line += standing_text(standing_of(*times, schedule, now, *told), *times, schedule.catch_up);
     }
     const auto next = times ? next_times(*times, now) : std::vector<Time>();
     line += "; next " + sluice::joined(mapped(next, [&times](Time time) { return times->text(time); }));
     lines.push_back(std::move(line));
-    if (const auto* const other = told != nullptr ? told_otherwise(job, schedule, *told) : nullptr) {
+    if (const auto* const other = told != nullptr ? told_otherwise(schedule, *told) : nullptr) {
       lines.push_back("  schedule " + schedule.name + " is not the same everywhere: on host " + other->host + " " +
                       other->file + " has " + other->definition + "; make the files the same and reload, or give one " +
                       "of them another name");
@@ -110,13 +103,12 @@ std::vector<std::string> schedule_lines(const config::JobConfig& job, WallTime n
 void write_schedules(JsonWriter& json, const config::JobConfig& job, WallTime now, const ScheduleNotices* told) {
   const auto moment = [](Time time) { return format_timestamp(WallTime(time.time_since_epoch())); };
   const auto write = [&](JsonWriter& each, const config::ScheduleConfig& schedule) {
-    const std::string queue = queue_of(job, schedule);
     const auto times = config::ScheduleTimes::of(schedule);
     const bool by_clock = !schedule.cron.empty();
     const auto standing = [&](JsonWriter& members) {
       if (told != nullptr && times) {
-        const auto [told_by, last, missed] = standing_of(*times, queue, schedule.name, now, *told);
-        const auto* const other = told_otherwise(job, schedule, *told);
+        const auto [told_by, last, missed] = standing_of(*times, schedule, now, *told);
+        const auto* const other = told_otherwise(schedule, *told);
         put_members(members, "last", or_null(last.has_value(), moment(last.value_or(Time{}))), "missed", missed,
                     "told_by", or_null(!told_by.empty(), told_by), "differs_on",
                     or_null(other != nullptr, other == nullptr ? "" : other->host));
@@ -124,7 +116,7 @@ void write_schedules(JsonWriter& json, const config::JobConfig& job, WallTime no
     };
     put_object(each, "name", schedule.name, member_if(!by_clock, "every", config::format_duration(schedule.every)),
                member_if(by_clock, "cron", schedule.cron), member_if(by_clock, "time_zone", schedule.time_zone),
-               "queue", queue, "catch_up", config::word_of(schedule.catch_up), standing, "next",
+               "queue", schedule.queue, "catch_up", config::word_of(schedule.catch_up), standing, "next",
                array_of(times ? next_times(*times, now) : std::vector<Time>(),
                         [&moment](JsonWriter& next, Time time) { next.value(moment(time)); }));
   };
