@@ -39,10 +39,11 @@ struct Directive {
   std::string id;  ///< unique; made when it is given
   Wish wish = Wish::pause;
   Target target = Target::queue;
-  std::string name;   ///< of the target; empty for `all`
-  std::string value;  ///< scale: the number of workers; log_level: the level; otherwise empty
-  std::string by;     ///< who gave it, such as "ann@ops-1"
-  WallTime at{};      ///< by the board's clock
+  std::string name;  ///< of the target; empty for `all`
+  /// scale: the number of workers; log_level: the level; cancel_running: the message's queue, or empty: whichever.
+  std::string value;
+  std::string by;  ///< who gave it, such as "ann@ops-1"
+  WallTime at{};   ///< by the board's clock
 
   /// "pause job mailer", "scale job mailer to 16", "log-level of all hosts is debug".
   std::string text() const;

@@ -122,6 +122,7 @@ fleet::Directive order_of(const ControlRequest& request, uid_t user, const fleet
     order.wish = fleet::Wish::cancel_running;
     order.target = fleet::Target::message;
     order.name = request.message;
+    order.value = request.queue;
   } else {
     order.wish = request.verb == ControlVerb::drain ? fleet::Wish::drain : fleet::Wish::reload;
     order.target = fleet::Target::host;
@@ -330,6 +331,7 @@ std::string encode(const ControlRequest& request) {
   line.put("command", request.verb);
   line.put("message", request.message);
   line.put("wait", request.wait);
+  line.put("queue", request.queue);
   return std::move(line).finish();
 }
 
@@ -341,6 +343,7 @@ Result<ControlRequest> decode_request(std::string_view line) {
     return member == "command"   ? read_verb(json, request.verb)
            : member == "message" ? json.read_string(request.message)
            : member == "wait"    ? json.read_bool(request.wait)
+           : member == "queue"   ? json.read_string(request.queue)
                                  : json.skip();
   }));
   return named ? Result<ControlRequest>(request) : Error(ErrorCode::corrupt, "\"command\" is missing");

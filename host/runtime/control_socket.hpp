@@ -22,6 +22,7 @@ struct ControlRequest {
   ControlVerb verb = ControlVerb::about;
   std::string message;  ///< an id
   bool wait = false;    ///< with `reload` and `drain`: a second line tells what came of it
+  std::string queue{};  ///< that of the message; empty: whichever
 };
 
 /// {"command":"drain","wait":true}

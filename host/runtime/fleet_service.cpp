@@ -246,8 +246,9 @@ Answer ThisHost::obey(const Directive& order) {
       answer.text = "reloading; its log says what came of it";
       break;
     case Wish::cancel_running:
-      if (!parts_.jobs.cancel(order.name)) {
-        return refuse("no handler works on message " + order.name + " here");
+      if (!parts_.jobs.cancel(order.name, order.value)) {
+        return refuse("no handler works on message " + order.name + (order.value.empty() ? "" : " of queue ") +
+                      order.value + " here");
       }
       answer.text = "the stop token of message " + order.name + " is set";
       break;

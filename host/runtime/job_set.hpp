@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/ranges.hpp"
 #include "host/runtime/job_plan.hpp"
 #include "host/work/job.hpp"
 
@@ -89,11 +90,12 @@ class JobSet : boost::noncopyable {
     }
     apply_steering(all_jobs());
   }
-  /// Sets the stop token of the handler that works on this message; false: none does.
-  bool cancel(std::string_view message_id) const {
+  /// Sets the stop token of the handler that works on this message in a job of that queue, or with an empty one of any;
+  /// false: none does.
+  bool cancel(std::string_view message_id, const std::string& queue) const {
     bool found = false;
     for (const JobPointer& job : all_jobs()) {
-      found = job->cancel(message_id) || found;
+      found = ((queue.empty() || contains(job->config().queue_names(), queue)) && job->cancel(message_id)) || found;
     }
     return found;
   }

@@ -224,7 +224,10 @@ class Fleet(Case):
         self.started()
         ids = self.send(1, queue="slow")
         first = until("it is at work", lambda: self.json("running"))[0]["since"]
-        told = self.json("cancel-running", ids[0])
+        other = self.sluice("cancel-running", "orders", ids[0])
+        self.assertEqual(1, other.returncode, "queue orders has no message of that id")
+        self.assertEqual([False], [entry["cancelled"] for entry in self.json("running")])
+        told = self.json("cancel-running", "slow", ids[0])
         self.assertIn("stop token", told["text"])
         until("it has stopped, and may have been taken up again",
               lambda: all(entry["since"] != first for entry in self.json("running")))

@@ -8,11 +8,12 @@ namespace {
 TEST(ControlProtocol, RequestsComeBackAsTheyWere) {
   for (const ControlVerb verb :
        {ControlVerb::about, ControlVerb::look, ControlVerb::reload, ControlVerb::drain, ControlVerb::cancel_running}) {
-    const auto read = decode_request(encode(ControlRequest{verb, "a \"strange\"\n\xff id", true}));
+    const auto read = decode_request(encode(ControlRequest{verb, "a \"strange\"\n\xff id", true, "orders"}));
     ASSERT_TRUE(read) << read.error().message();
     EXPECT_EQ(read->verb, verb);
     EXPECT_EQ(read->message, "a \"strange\"\n\xEF\xBF\xBD id");
     EXPECT_TRUE(read->wait);
+    EXPECT_EQ(read->queue, "orders");
   }
   EXPECT_EQ(encode(ControlRequest{}), "{\"command\":\"about\"}");
 }

@@ -171,6 +171,22 @@ TEST_F(ThisHostTest, CancelsWhatRunsAndSaysWhereNothingDoes) {
   jobs_.drain(soon());
 }
 
+TEST_F(ThisHostTest, AMessageOfAnotherQueueIsNotTheOneThatIsToBeCancelled) {
+  script.hold = true;
+  ASSERT_TRUE(start({plan("a"), plan("b")}));
+  send("a", 1);
+  until([&] { return this_host_.describe().running.size() == 1; });
+  Directive cancel = order(Wish::cancel_running, Target::message, this_host_.describe().running[0].message);
+  cancel.value = "b";
+  EXPECT_FALSE(this_host_.obey(cancel).done);
+  EXPECT_FALSE(this_host_.describe().running[0].cancelled);
+  cancel.value = "a";
+  EXPECT_TRUE(this_host_.obey(cancel).done);
+  until([&] { return jobs_.total().released == 1; });
+  script.hold = false;
+  jobs_.drain(soon());
+}
+
 TEST_F(ThisHostTest, RefusesWhatIsNoOrderOrHasAFlaw) {
   const auto standing = this_host_.obey(order(Wish::pause, Target::queue, "a"));
   EXPECT_FALSE(standing.done);

@@ -225,8 +225,10 @@ struct OrderRow {
   Wish wish = Wish::drain;
   runtime::ControlVerb verb = runtime::ControlVerb::drain;
   std::string_view word;  ///< the option with the host's name or the message's id
-  /// The host of this machine that is meant; null: it is given through the store.
-  OrExit<const LocalHost*> (*local)(const LocalHosts& hosts, const std::string& word) = nullptr;
+  /// The host of this machine that is meant; null: it is given through the store. `queue`: that of the message, where
+  /// one is named.
+  OrExit<const LocalHost*> (*local)(const LocalHosts& hosts, const std::string& word,
+                                    const std::string& queue) = nullptr;
   bool always_waits = false;  ///< until what it begins is through
   /// After a host of this machine has begun; what it says is in the answer. Null: nothing comes after.
   Exit (*end)(LocalOrder& order, const OrderOptions& options, Console& console) = nullptr;
@@ -236,9 +238,9 @@ struct OrderRow {
   bool (*undone)(const Obedience& obedience) = nullptr;
 };
 
-Directive order_of(Wish wish, const std::string& word) {
+Directive order_of(Wish wish, const std::string& word, const std::string& queue = {}) {
   const Target target = wish == Wish::cancel_running ? Target::message : word.empty() ? Target::all : Target::host;
-  return {.id = {}, .wish = wish, .target = target, .name = word};
+  return {.id = {}, .wish = wish, .target = target, .name = word, .value = queue};
 }
 
 /// Says what became of an order, by the host that carried it out.
@@ -274,7 +276,7 @@ Exit show_answers(const std::string& order, const Obedience& obedience, Console&
 }
 
 /// By its name, label or instance, or the only one when `word` is empty. Exit 64 where several are meant.
-OrExit<const LocalHost*> find_local(const LocalHosts& local, const std::string& word) {
+OrExit<const LocalHost*> find_local(const LocalHosts& local, const std::string& word, const std::string& /*queue*/) {
   const LocalHost* found = nullptr;
   std::vector<std::string> labels;
   for (const LocalHost& host : local.hosts) {
@@ -292,14 +294,16 @@ OrExit<const LocalHost*> find_local(const LocalHosts& local, const std::string& 
 }
 
 /// Without a name the only one; all hosts are meant where there are several.
-OrExit<const LocalHost*> find_local_or_all(const LocalHosts& local, const std::string& word) {
-  return word.empty() && local.hosts.size() != 1 ? OrExit<const LocalHost*>(nullptr) : find_local(local, word);
+OrExit<const LocalHost*> find_local_or_all(const LocalHosts& local, const std::string& word, const std::string& queue) {
+  return word.empty() && local.hosts.size() != 1 ? OrExit<const LocalHost*>(nullptr) : find_local(local, word, queue);
 }
 
-OrExit<const LocalHost*> find_at_work_on(const LocalHosts& local, const std::string& id) {
-  return find_where(local.hosts, [&id](const LocalHost& host) {
-    return find_where(host.record.running, [&id](const auto& handler) { return handler.message == id; }) != nullptr;
-  });
+OrExit<const LocalHost*> find_at_work_on(const LocalHosts& local, const std::string& id, const std::string& queue) {
+  const auto is_meant = [&](const fleet::RunningRecord& handler) {
+    return handler.message == id && (queue.empty() || handler.queue == queue);
+  };
+  return find_where(
+      local.hosts, [&is_meant](const LocalHost& host) { return find_where(host.record.running, is_meant) != nullptr; });
 }
 
 Exit not_ended(const std::string& host, Duration waited) {
@@ -488,14 +492,14 @@ Exit show_undone(FleetSession& session, Wish wish, const std::string& word, cons
 Exit order_far(const OrderRow& row, const std::string& word, const OrderOptions& options, const Arguments& arguments,
                Console& console) {
   SLUICE_TRY(session, FleetSession::open(arguments));
-  SLUICE_TRY(order, row.named == nullptr ? order_of(row.wish, word) : row.named(*session, word));
-  const std::string queue = order->target == Target::message ? session->queues().queue() : std::string();
+  const std::string& queue = session->queues().queue();
+  SLUICE_TRY(order, row.named == nullptr ? order_of(row.wish, word, queue) : row.named(*session, word));
   std::vector<std::string> drained;  // a host that its supervisor starts again is another one
   if (row.wish == Wish::drain) {
     SLUICE_TRY(view, session->hosts());
     drained = instances_of(*view, word);
   }
-  SLUICE_TRY(given, session->give(*order, queue));
+  SLUICE_TRY(given, session->give(*order, order->target == Target::message ? queue : std::string()));
   tell_unnoted(*given, console);
   if (options.wait) {
     return wait_until_gone(*session, word, drained, options, console);
@@ -534,17 +538,19 @@ Exit run_order(const OrderRow& row, const Arguments& arguments, Console& console
   const std::string word = arguments.get(row.word);
   const SystemClock clock;
   const LocalHosts hosts = local_hosts_of(arguments, clock);
-  SLUICE_TRY(host, row.local(hosts, word));
+  const bool of_message = row.wish == Wish::cancel_running;
+  const std::string queue = of_message ? arguments.get("queue") : std::string();
+  SLUICE_TRY(host, row.local(hosts, word, queue));
   if (*host == nullptr) {
     return order_far(row, word, options, arguments, console);
   }
-  const bool of_message = row.wish == Wish::cancel_running;
   const std::string label = (*host)->record.label();
-  const Directive directive = order_of(row.wish, of_message ? word : label);
+  const Directive directive = order_of(row.wish, of_message ? word : label, queue);
   const bool waits = row.always_waits || options.wait;
   SLUICE_TRY(call, runtime::ControlCall::open((*host)->file, clock));
-  const auto begun = call->ask({.verb = row.verb, .message = of_message ? word : std::string(), .wait = waits},
-                               Deadline::after(clock, kAnswerTime));
+  const auto begun =
+      call->ask({.verb = row.verb, .message = of_message ? word : std::string(), .wait = waits, .queue = queue},
+                Deadline::after(clock, kAnswerTime));
   if (!begun || !begun->error.empty()) {
     return Exit::failure("host " + label + ": " + (begun ? begun->error : begun.error().message()));
   }
