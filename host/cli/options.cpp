@@ -146,6 +146,13 @@ std::vector<Flag> with_store_flags(std::vector<Flag> own, Outboxes outboxes) {
   return own;
 }
 
+OrExit<void> confirmed(const Arguments& arguments, Console& console, const std::string& question,
+                       std::string_view done) {
+  return arguments.has("yes") || arguments.has("dry-run") || console.confirm(question)
+             ? OrExit<void>()
+             : Exit::failure("nothing was " + std::string(done));
+}
+
 bool lists_ids(const Arguments& arguments, const Console& console) {
   return arguments.has("ids") || !console.output_is_terminal();
 }

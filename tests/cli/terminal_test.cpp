@@ -33,6 +33,16 @@ TEST(Terminal, PurgeAsksAndTakesNoForAnAnswer) {
   EXPECT_EQ(stored(folder), 2);
 }
 
+TEST(Terminal, WhoSaysNoEndsEachCommandInTheSameWay) {
+  const HostFolder folder;
+  const auto kept = on_terminal(folder, {"keys", "forget", "q", "order-7", "--job", "pay"}, "[y/N] ", "n\n");
+  EXPECT_THAT(kept.text, HasSubstr("sluice keys forget: nothing was forgotten"));
+  EXPECT_EQ(kept.exit_code, 1);
+  const auto stays = on_terminal(folder, {"move", "q", "orders"}, "[y/N] ", "n\n");
+  EXPECT_THAT(stays.text, HasSubstr("sluice move: nothing was moved"));
+  EXPECT_EQ(stays.exit_code, 1);
+}
+
 TEST(Terminal, DevTakesTypedMessagesUntilCtrlD) {
   const HostFolder folder;
   const auto session = on_terminal(folder, {"dev", "--plugin", SLUICE_FIXTURE_PLUGIN, "--option", "port=7"},
@@ -149,6 +159,8 @@ TEST(Terminal, AsksAboutWhatWillHappen) {
   folder.run({"receive", "--queue", "q"});
   EXPECT_EQ(asked({"--all"}), "Remove 4 messages of queue q, leaving 1 in flight alone?");
   EXPECT_EQ(asked({"--all", "--force"}), "Remove all 5 messages of queue q?");
+  EXPECT_EQ(asked({"--where", "data > 5"}), "Remove 0 messages of queue q that match?")
+      << "one that is sent while the user thinks may match";
   EXPECT_EQ(stored(folder), 5);
 }
 

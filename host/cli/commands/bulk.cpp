@@ -138,12 +138,7 @@ OrExit<Expected> agree(QueueSession& session, const operate::BulkPlan& plan, Bul
     return Expected();
   }
   SLUICE_TRY(outlook, plan.filter.empty() ? count_half(session, plan) : count_matches(session, plan));
-  if (asks && outlook->changed == 0 && !outlook->at_least) {
-    return Expected(0);  // there is nothing to agree to
-  }
-  if (asks && !console.confirm(question(session, plan, words, *outlook))) {
-    return Exit::failure("nothing was " + std::string(words.done));
-  }
+  SLUICE_PASS_ON(confirmed(arguments, console, question(session, plan, words, *outlook), words.done));
   return outlook->at_least ? Expected() : Expected(outlook->changed);
 }
 

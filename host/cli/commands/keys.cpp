@@ -112,11 +112,9 @@ Exit forget_key(const Arguments& arguments, Console& console) {
   }
   SLUICE_TRY(session, QueueSession::open(arguments));
   SLUICE_TRY(keys, open_keys(*session));
-  if (!arguments.has("yes") &&
-      !console.confirm("Forget this key, so that a message with it runs again whatever was done with it?")) {
-    console.note("nothing was changed");
-    return Exit::ok();
-  }
+  SLUICE_PASS_ON(confirmed(arguments, console,
+                           "Forget this key, so that a message with it runs again whatever was done with it?",
+                           "forgotten"));
   SLUICE_TRY(forgotten, session->checked((*keys)->forget(arguments.get("job"), *key, session->deadline())));
   if (!*forgotten) {
     return no_such_key(*session, arguments);

@@ -370,11 +370,11 @@ OrExit<std::optional<std::uint64_t>> agree(QueueSession& session, const operate:
     SLUICE_TRY(stats, session.checked(session.oper().stats({.half = half, .exact = true}, session.deadline())));
     total += stats->total();
   }
-  if (asks && !console.confirm("Move " + counted(total, "message") + " of queue " + plan.pair.from + " to " +
+  SLUICE_PASS_ON(confirmed(arguments, console,
+                           "Move " + counted(total, "message") + " of queue " + plan.pair.from + " to " +
                                plan.pair.target() + (plan.follow ? ", and what comes" : "") +
-                               "? Deduplication windows, unique keys and idempotency keys stay behind.")) {
-    return Exit::failure("nothing was moved");
-  }
+                               "? Deduplication windows, unique keys and idempotency keys stay behind.",
+                           "moved"));
   return std::optional(total);
 }
 

@@ -224,11 +224,10 @@ Exit prune(const Arguments& arguments, Console& console) {
     if (dry_run) {
       return report_pruned(*outbox, true, *old_enough, console);
     }
-    if (!console.confirm("Delete " + std::to_string(*old_enough) + " rows that were sent more than " +
-                         config::format_duration(*age) + " ago?")) {
-      console.note("nothing was changed");
-      return Exit::ok();
-    }
+    SLUICE_PASS_ON(confirmed(arguments, console,
+                             "Delete " + std::to_string(*old_enough) + " rows that were sent more than " +
+                                 config::format_duration(*age) + " ago?",
+                             "deleted"));
   }
   OpenQueues own(outbox->host);
   SLUICE_TRY(audit, outbox->checked(operate::AuditedOperator::open(

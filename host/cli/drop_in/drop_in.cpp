@@ -210,9 +210,9 @@ Exit enqueue_test(const Arguments& arguments, Console& console) {
 
 Exit purge(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, open(arguments));
-  if (console.interactive() && !arguments.has("yes") &&
-      !console.confirm("Remove every message of " + session->queue() + ", the DLQ's too?")) {
-    return Exit::failure("nothing was removed");
+  if (console.interactive()) {
+    SLUICE_PASS_ON(
+        confirmed(arguments, console, "Remove every message of " + session->queue() + ", the DLQ's too?", "removed"));
   }
   const InterruptFlag interrupt;
   const auto outcome = DynamoMqOperations(*session).purge([&](std::uint64_t done) {
