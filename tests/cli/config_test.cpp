@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/cli/run_binary.hpp"
 
 namespace sluice::test {
@@ -68,6 +70,22 @@ TEST(HostFile, WhatTheCommandLineSaysOfATableWinsOverItForAMoveToo) {
                                      .stdout_file = {}});
   EXPECT_EQ(moved.exit_code, 1);
   EXPECT_THAT(moved.err, HasSubstr("127.0.0.1:2"));
+}
+
+TEST(OutboxConvert, WritesAllOfItsFilesOrNone) {
+  const HostFolder folder;
+  folder.write("worker.yaml",
+               "database:\n  uri: mysql://u:p@tcp(db:3306)/shop\n  username: u\n  password: p\n"
+               "outbox:\n  producerName: shop\npublisher:\n  nats:\n    server: nats://localhost:4222\n");
+  std::filesystem::create_directory(folder.path() + "/new");
+  folder.write("new/jobs.d", "where a folder should be");
+  const Finished failed = folder.run({"outbox", "convert", "worker.yaml", "--output", "new"});
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_EQ(failed.err_lines().size(), 1U) << failed.err;
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/new/host.toml")) << "and nobody knew of it";
+  std::filesystem::remove(folder.path() + "/new/jobs.d");
+  EXPECT_EQ(folder.run({"outbox", "convert", "worker.yaml", "--output", "new"}).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder.path() + "/new/host.toml"));
 }
 
 TEST(HostFile, IsWhatConfigOrTheVariableNames) {

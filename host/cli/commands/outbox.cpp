@@ -257,26 +257,32 @@ std::vector<Flag> with_outbox_flags(const std::vector<Flag>& own) {
 using convert::Conversion;
 using convert::NewFile;
 
-/// Passwords may stand in them, so that nobody but their owner reads them.
-OrExit<void> write_new(const std::filesystem::path& path, const std::string& text) {
+/// Passwords may stand in it, so that nobody but its owner reads it. It is among `made` once it is there.
+OrExit<void> write_new(const std::filesystem::path& path, const std::string& text,
+                       std::vector<std::filesystem::path>& made) {
+  SLUICE_PASS_ON(make_folder_of(path));
   const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (file.open()) {
+    made.push_back(path);
+  } else if (errno == EEXIST) {
+    return Exit::failure(path.string() + " is there already and is not overwritten; name another folder");
+  }
   return file.open() && write_all(file.get(), text)
              ? OrExit<void>()
              : Exit::failure("cannot write " + path.string() + ": " + std::strerror(errno));
 }
 
+/// All of them, or none.
 OrExit<void> write_files(const std::filesystem::path& folder, const std::vector<NewFile>& files) {
+  std::vector<std::filesystem::path> made;
   for (const NewFile& file : files) {
-    std::error_code ignored;
-    if (std::filesystem::exists(std::filesystem::symlink_status(folder / file.path, ignored))) {
-      return Exit::failure((folder / file.path).string() +
-                           " is there already and is not overwritten; name another folder");
+    if (const auto written = write_new(folder / file.path, file.text, made); written.has_error()) {
+      for (const std::filesystem::path& path : made) {
+        std::error_code ignored;
+        std::filesystem::remove(path, ignored);
+      }
+      return written;
     }
-  }
-  for (const NewFile& file : files) {
-    const auto path = folder / file.path;
-    SLUICE_PASS_ON(make_folder_of(path));
-    SLUICE_PASS_ON(write_new(path, file.text));
   }
   return {};
 }
