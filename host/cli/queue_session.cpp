@@ -292,14 +292,19 @@ OrExit<QueuePlace> QueuePlace::of_host_file(const Arguments& arguments, Queue qu
   place.naming_ = given(arguments, kFileOptions);
   if (queue == Queue::apart) {
     place.queue_ = arguments.get("from");
+    const auto* first = first_override(arguments);
     for (const char* const side : {"from", "to"}) {
       const std::string name = arguments.get(side);
       // One of the two may lie in a file.
       if (place.host_.store_of(name).kind == config::StoreKind::dynamodb) {
         SLUICE_PASS_ON(apply_overrides(arguments, name, place.host_));
+        first = nullptr;
       }
     }
-    return place;
+    return first == nullptr ? OrExit<QueuePlace>(std::move(place))
+                            : Exit::usage("--" + std::string(*first) + " says where a table is, and queues " +
+                                          arguments.get("from") + " and " + arguments.get("to") + " of " +
+                                          place.host_.file + " both lie in files; leave it out");
   }
   if (queue == Queue::needed || queue == Queue::table || arguments.has("queue")) {
     SLUICE_TRY(chosen, choose_queue(arguments, place.host_));

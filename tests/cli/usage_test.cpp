@@ -106,6 +106,14 @@ INSTANTIATE_TEST_SUITE_P(
                 64,
                 "sluice version: --json and --output exclude each other; give one"},
         Mistake{{"plugins", "--dir", "nowhere"}, 1, "sluice plugins: --dir nowhere: there is no such folder"},
+        Mistake{{"plugins", "--dir", ".", "--config", "host.toml"},
+                64,
+                "sluice plugins: --dir and --config exclude each other; give one"},
+        Mistake{
+            {"move", "q", "orders", "--dry-run", "--endpoint", "http://127.0.0.1:2"},
+            64,
+            "sluice move: --endpoint says where a table is, and queues q and orders of host.toml both lie in files; "
+            "leave it out"},
         Mistake{{"edit", "--queue", "q", "x", "--dry-run"},
                 64,
                 "sluice edit: an editor takes one ID alone; give --set or --unset with --dry-run"},

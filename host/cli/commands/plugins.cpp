@@ -553,10 +553,11 @@ std::vector<Command> plugin_commands() {
           .usage = "[--dir FOLDER]... [--output json|text] [--allow-insecure-files] [--config FILE]",
           .description = "Files that are no usable plugin are shown with the reason. Looks into the folders of [host] "
                          "plugin_dirs, then into that of the installation, of which a host loads what its jobs name.",
-          .flags =
-              joined(output_flags(),
-                     {kAllowInsecureFilesFlag,
-                      repeated({"dir", "FOLDER", "look there, and read no host file; may be repeated"}), kConfigFlag}),
+          .flags = joined(
+              output_flags(),
+              {kAllowInsecureFilesFlag,
+               against("config", repeated({"dir", "FOLDER", "look there, and read no host file; may be repeated"})),
+               kConfigFlag}),
           .examples = "sluice plugins\n"
                       "sluice plugins --dir build/plugins --json | jq .plugins[].handlers[].name",
           .run = plugins,
