@@ -59,11 +59,6 @@ OrExit<std::vector<JobConfig>> jobs_of(config::HostConfig& host, const Arguments
   return std::move(files.jobs);
 }
 
-bool draws_from(const JobConfig& job, const std::string& queue) {
-  const auto names = job.queue_names();
-  return std::find(names.begin(), names.end(), queue) != names.end();
-}
-
 std::vector<std::string> names_of(const std::vector<const JobConfig*>& jobs) { return mapped(jobs, &JobConfig::name); }
 
 /// Leaves those that are so, where any is.
@@ -98,9 +93,10 @@ OrExit<const JobConfig*> job_for(const std::vector<JobConfig>& jobs, const Argum
                          wish.handler + "; leave one of both out");
     }
   } else if (named.empty() && !wish.queue.empty()) {
-    std::erase_if(all, [&wish](const JobConfig* job) { return !draws_from(*job, wish.queue); });
+    std::erase_if(all, [&wish](const JobConfig* job) { return !contains(job->queue_names(), wish.queue); });
   }
-  prefer(all, [&wish](const JobConfig* job) { return !wish.queue.empty() && draws_from(*job, wish.queue); });
+  prefer(all,
+         [&wish](const JobConfig* job) { return !wish.queue.empty() && contains(job->queue_names(), wish.queue); });
   prefer(all, [&wish](const JobConfig* job) {
     return (job->source == config::Source::dlq) == (wish.half == queue::Half::dlq);
   });
