@@ -146,8 +146,7 @@ std::vector<Flag> with_store_flags(std::vector<Flag> own, Outboxes outboxes) {
   return own;
 }
 
-OrExit<void> confirmed(const Arguments& arguments, Console& console, const std::string& question,
-                       std::string_view done) {
+OrExit<void> confirmed(const Arguments& arguments, Console& console, std::string_view question, std::string_view done) {
   return arguments.has("yes") || arguments.has("dry-run") || console.confirm(question)
              ? OrExit<void>()
              : Exit::failure("nothing was " + std::string(done));

@@ -58,8 +58,7 @@ std::vector<Flag> with_store_flags(std::vector<Flag> own, Outboxes outboxes = Ou
 inline constexpr Flag kYesFlag{"yes", {}, "do not ask"};
 /// Asks on the terminal, unless there is --yes or --dry-run; exit 1 for any answer but yes, saying that nothing was
 /// "removed".
-OrExit<void> confirmed(const Arguments& arguments, Console& console, const std::string& question,
-                       std::string_view done);
+OrExit<void> confirmed(const Arguments& arguments, Console& console, std::string_view question, std::string_view done);
 /// What a command does with many messages is a count on a terminal; each of them by its id elsewhere, or with --ids.
 inline constexpr Flag kIdsFlag{"ids", {}, "list the messages on a terminal too, in place of a count"};
 bool lists_ids(const Arguments& arguments, const Console& console);

@@ -225,8 +225,7 @@ struct OrderRow {
   Wish wish = Wish::drain;
   runtime::ControlVerb verb = runtime::ControlVerb::drain;
   std::string_view word;  ///< the option with the host's name or the message's id
-  /// The host of this machine that is meant; null: it is given through the store. `queue`: that of the message, where
-  /// one is named.
+  /// The host of this machine that is meant; null: it is given through the store. `queue`: the message's; empty: any.
   OrExit<const LocalHost*> (*local)(const LocalHosts& hosts, const std::string& word,
                                     const std::string& queue) = nullptr;
   bool always_waits = false;  ///< until what it begins is through

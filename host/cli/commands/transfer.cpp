@@ -86,10 +86,7 @@ class ImportRun {
     while (!interrupt.raised()) {
       std::string_view text;
       status = reader.next(text);
-      if (status != LineReader::Status::line) {
-        break;
-      }
-      if (!take(text)) {
+      if (status != LineReader::Status::line || !take(text)) {
         break;
       }
     }

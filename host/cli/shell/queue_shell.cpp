@@ -217,9 +217,8 @@ int QueueShell::run(const Command& command, const Words& words) {
   const int code = surroundings_.run(words, remembered);
   line.add(line.unsaid(remembered));
   const bool removes = command.name == "delete" || command.name == "cancel";
-  const Words ids = line.all("id");
   if (code == kExitOk && removes && here && !line.wants_help() && !line.has("dry-run") &&
-      std::find(ids.begin(), ids.end(), selected_) != ids.end()) {
+      contains(line.all("id"), selected_)) {
     selected_.clear();
   }
   return code;
@@ -227,9 +226,8 @@ int QueueShell::run(const Command& command, const Words& words) {
 
 RememberedOptions QueueShell::remembered_for(const Arguments& line, bool here) const {
   RememberedOptions remembered = options_;
-  const Words queues = surroundings_.queues();
   const bool queue_first = queue_stands_first(line.command()->flags) && !line.plain().empty();
-  if (queue_first && std::find(queues.begin(), queues.end(), line.plain().front()) != queues.end()) {
+  if (queue_first && contains(surroundings_.queues(), line.plain().front())) {
     remembered.erase("queue");
   }
   // The selected message is one of the queue that is in use, and another queue may have one of its id.
