@@ -141,6 +141,8 @@ constexpr std::chrono::seconds kAnswerTime(5);
 constexpr std::chrono::milliseconds kAcceptRetry(100);
 /// What the end of the host may be held up for, should the thread hang.
 constexpr std::chrono::milliseconds kLastAnswerTime(200);
+/// What comes after all reloads: the end of the host.
+constexpr std::uint64_t kFarewell = ~std::uint64_t{0};
 
 /// All state is touched only by its thread, and by whoever stops it once that has ended.
 class Server final : public ControlSocket {
@@ -158,14 +160,16 @@ class Server final : public ControlSocket {
   }
   void stop() override { end(); }
 
-  void tell(std::uint64_t number, const ControlAnswer& answer) override {
-    asio::post(io_, [this, number, line = encode(answer)] { tell_line(number, line); });
+  void reload_begins() override { ++reloads_; }
+  void reload_ended(const ControlAnswer& result) override {
+    asio::post(io_, [this, number = reloads_.load(), line = encode(result)] { tell(number, line); });
   }
   void farewell(const ControlEnding& ending) override {
     ::unlink(file_.c_str());
     const auto told = std::make_shared<std::promise<void>>();
     asio::post(io_, [this, told, line = encode(ControlAnswer{.ending = ending})] {
-      tell_line(ControlReply::kFarewell, line);
+      ending_ = line;
+      tell(kFarewell, line);
       told->set_value();
     });
     told->get_future().wait_for(kLastAnswerTime);
@@ -247,7 +251,7 @@ class Server final : public ControlSocket {
     std::string text;     ///< of the request, then what is to be sent
     std::string sending;  ///< empty: nothing is on its way
     std::array<char, 1024> scratch{};
-    std::optional<std::uint64_t> awaits{};
+    std::optional<std::uint64_t> awaits{};  ///< the number of a reload, or kFarewell
   };
 
   void end() {
@@ -278,27 +282,32 @@ class Server final : public ControlSocket {
 
   /// `line`: nothing where that was too long.
   void reply(Caller& caller, const std::optional<std::string>& line) {
-    const ControlReply made = reply_to(line, peer_of(caller.socket.native_handle()).uid);
-    caller.awaits = made.awaits;
-    caller.say(encode(made.answer));
-    if (made.awaits && *made.awaits <= told_) {
-      tell_line(told_, told_line_);
+    const uid_t user = peer_of(caller.socket.native_handle()).uid;
+    const Result<ControlRequest> request = read(line, user);
+    // Of reloads the next one, as things are before it is asked for: it begins after that, and so reads the files as
+    // they are now.
+    const std::uint64_t next_reload = reloads_ + 1;
+    const ControlAnswer answer = request ? answer_(*request, user) : ControlAnswer::refusal(request.error().message());
+    if (request && request->wait && answer.error.empty()) {
+      caller.awaits = request->verb == ControlVerb::drain    ? std::optional(kFarewell)
+                      : request->verb == ControlVerb::reload ? std::optional(next_reload)
+                                                             : std::nullopt;
+    }
+    caller.say(encode(answer));
+    if (!ending_.empty()) {
+      tell(kFarewell, ending_);
     }
   }
-  ControlReply reply_to(const std::optional<std::string>& line, uid_t user) const {
-    const auto refusal = [](const std::string& why) { return ControlReply{ControlAnswer::refusal(why)}; };
+  static Result<ControlRequest> read(const std::optional<std::string>& line, uid_t user) {
     if (user != 0 && user != ::geteuid()) {
-      return refusal("user " + std::to_string(user) + " may not steer this host; only its own user and root may");
+      return Error(ErrorCode::denied,
+                   "user " + std::to_string(user) + " may not steer this host; only its own user and root may");
     }
-    if (!line) {
-      return refusal("a request has at most " + std::to_string(kLongestRequest) + " bytes");
-    }
-    const auto request = decode_request(*line);
-    return request ? answer_(*request, user) : refusal(request.error().message());
+    return line ? decode_request(*line)
+                : Error(ErrorCode::invalid, "a request has at most " + std::to_string(kLongestRequest) + " bytes");
   }
-  void tell_line(std::uint64_t number, const std::string& line) {
-    told_ = number;
-    told_line_ = line;
+  /// Tells those who wait for something up to this number what came of it.
+  void tell(std::uint64_t number, const std::string& line) {
     for (const auto& [id, caller] : callers_) {
       if (caller->awaits && *caller->awaits <= number) {
         caller->awaits.reset();
@@ -309,11 +318,10 @@ class Server final : public ControlSocket {
 
   const std::string file_;
   const Answer answer_;
+  std::atomic<std::uint64_t> reloads_{0};  ///< that have begun; by any thread
   std::uint64_t next_id_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Caller>> callers_;
-  // The last that was told: a caller may come to wait for it only afterwards.
-  std::uint64_t told_ = 0;
-  std::string told_line_;
+  std::string ending_;  ///< how the host has ended, as it is told; empty: it has not
   // A pending operation owns its caller, which refers to the map: so it is declared after that.
   asio::io_context io_{1};
   stream_protocol::acceptor acceptor_;
@@ -519,43 +527,15 @@ Result<std::unique_ptr<ControlSocket>> ControlSocket::open(const ControlFolder& 
   }
 }
 
-ControlResponder::ControlResponder(const Parts& parts) : parts_(parts) {
-  const auto answers = [this](const ControlRequest& request, uid_t user) { return answer(request, user); };
-  auto opened = ControlSocket::open(ControlFolder::of(parts.config), answers);
-  Result<void> started = opened ? (*opened)->start() : opened.error();
-  if (!started) {
-    parts.log.warn("no control socket: this host can be steered through its store and by signals only",
-                   {{"why", started.error().message()}, {"mend", "let the host write to [host] state_dir"}});
-    return;
+ControlAnswer answer_of(fleet::HostControl& host, const ControlRequest& request, uid_t user) {
+  if (request.verb == ControlVerb::about) {
+    return {.record = write_record(host.describe(), kLongestRecord)};
   }
-  socket_ = std::move(*opened);
-}
-
-ControlReply ControlResponder::answer(const ControlRequest& request, uid_t user) {
-  switch (request.verb) {
-    case ControlVerb::about:
-      return {{.record = write_record(parts_.host.describe(), kLongestRecord)}};
-    case ControlVerb::look:
-      parts_.look_now();
-      return {{.text = "looks at what operators want"}};
-    default:
-      return obey(request, user);
-  }
-}
-
-ControlReply ControlResponder::obey(const ControlRequest& request, uid_t user) {
   if (request.verb == ControlVerb::cancel_running && request.message.empty()) {
-    return {ControlAnswer::refusal("\"message\" is missing: the id of the message")};
+    return ControlAnswer::refusal("\"message\" is missing: the id of the message");
   }
-  std::optional<std::uint64_t> awaits;
-  if (request.wait && request.verb == ControlVerb::drain) {
-    awaits = ControlReply::kFarewell;
-  } else if (request.wait && request.verb == ControlVerb::reload) {
-    // The next one, as things are before it is asked for: it begins after that, and so reads the files as they are now.
-    awaits = reloads_ + 1;
-  }
-  const fleet::Answer answer = parts_.host.obey(order_of(request, user, parts_.host.describe()));
-  return answer.done ? ControlReply{{.text = answer.text}, awaits} : ControlReply{ControlAnswer::refusal(answer.text)};
+  const fleet::Answer answer = host.obey(order_of(request, user, host.describe()));
+  return answer.done ? ControlAnswer{.text = answer.text} : ControlAnswer::refusal(answer.text);
 }
 
 }  // namespace sluice::runtime

@@ -3,7 +3,6 @@
 #include "base/deadline.hpp"
 #include "base/descriptor.hpp"
 #include "host/fleet/steering.hpp"
-#include "host/observe/log.hpp"
 #include "host/runtime/service.hpp"
 
 /// One line of JSON each way on a host's control socket, and a second answer for who waits for a reload or a drain.
@@ -130,22 +129,14 @@ struct LocalHosts {
 /// Asks all hosts of the folder who they are; each has a second to say so.
 LocalHosts find_local_hosts(const ControlFolder& folder, const Clock& clock);
 
-/// What a caller is told now, and what it waits for besides.
-struct ControlReply {
-  /// Waits for the end of the host.
-  static constexpr std::uint64_t kFarewell = ~std::uint64_t{0};
-
-  ControlAnswer answer{};
-  std::optional<std::uint64_t> awaits{};  ///< the number of what will be told, from 1
-};
-
 /// The host's side of its control socket: one request a connection, from the host's own user and from root. Callers
 /// cannot hurt it: a request has five seconds and 4 KiB, an answer five seconds to be taken, and the oldest of too many
-/// connections makes room for the newest. It never holds up the end of the host, and its file goes with it.
+/// connections makes room for the newest. It never holds up the end of the host, and its file goes with it. Who has
+/// asked for a reload or a drain and waits is told how that has ended.
 class ControlSocket : public Service {
  public:
   /// Called on the socket's thread, one at a time, under no lock; must be quick. `user`: who asks, as the kernel knows.
-  using Answer = std::function<ControlReply(const ControlRequest& request, uid_t user)>;
+  using Answer = std::function<ControlAnswer(const ControlRequest& request, uid_t user)>;
 
   static constexpr std::size_t kLongestRequest = 4096;  ///< bytes, the line break apart
   static constexpr std::size_t kMostCallers = 32;
@@ -155,52 +146,18 @@ class ControlSocket : public Service {
   static Result<std::unique_ptr<ControlSocket>> open(const ControlFolder& folder, Answer answer);
 
   virtual const std::string& file() const = 0;
-  /// Tells those who wait for something up to this number what came of it. Returns at once. Thread-safe.
-  virtual void tell(std::uint64_t number, const ControlAnswer& answer) = 0;
-  /// Tells all who wait how the host has ended, and removes the file. Returns at once, or as soon as they are told,
-  /// since the process may be gone in a moment. Thread-safe.
+  // Thread-safe; each returns at once.
+
+  /// The files are about to be read: what comes of it answers everybody who has asked until now.
+  virtual void reload_begins() = 0;
+  /// What has changed, or why nothing has: one line for each thing that is wrong.
+  virtual void reload_ended(const ControlAnswer& result) = 0;
+  /// Tells all who wait, and who comes to wait from now on, how the host has ended, and removes the file. Returns as
+  /// soon as they are told, since the process may be gone in a moment.
   virtual void farewell(const ControlEnding& ending) = 0;
 };
 
-/// Answers at the control socket on behalf of a host, and tells those who wait how a reload or the host has ended.
-/// Thread-safe. A host without one, as its state folder cannot be written to, works all the same.
-class ControlResponder : boost::noncopyable {
- public:
-  /// All outlive it.
-  struct Parts {
-    const config::HostConfig& config;
-    fleet::HostControl& host;
-    std::function<void()> look_now;  ///< has what operators want read
-    observe::Log& log;
-  };
-
-  /// Opens the socket and answers from now on; says in the log why it cannot.
-  explicit ControlResponder(const Parts& parts);
-
-  /// The files are about to be read: what comes of it answers everybody who has asked until now.
-  void reload_begins() { ++reloads_; }
-  /// What has changed, or why nothing has: one line for each thing that is wrong.
-  void reload_ended(const ControlAnswer& result) {
-    if (socket_) {
-      socket_->tell(reloads_, result);
-    }
-  }
-  /// Nobody is answered any more. Returns at once.
-  void farewell(const ControlEnding& ending) {
-    if (socket_) {
-      socket_->farewell(ending);
-    }
-  }
-
- private:
-  ControlReply answer(const ControlRequest& request, uid_t user);
-  ControlReply obey(const ControlRequest& request, uid_t user);
-
-  const Parts parts_;
-  std::atomic<std::uint64_t> reloads_{0};  ///< that have begun
-
-  // Last, so that its thread ends before what it uses. Null where there can be none.
-  std::unique_ptr<ControlSocket> socket_;
-};
+/// What a host says to a request, which it has begun to carry out then.
+ControlAnswer answer_of(fleet::HostControl& host, const ControlRequest& request, uid_t user);
 
 }  // namespace sluice::runtime

@@ -165,8 +165,7 @@ Result<void> Host::prepare(std::vector<JobPlan> plans) {
   SLUICE_PASS_ON(open_http());
   SLUICE_PASS_ON(open_wake());
   SLUICE_PASS_ON(ward_.start());
-  responder_ = std::make_unique<ControlResponder>(
-      ControlResponder::Parts{ground_.config, this_host_, [this] { fleet_.look_now(); }, parts_.log});
+  open_control();
   plans_ = std::move(plans);
   schedules_.take(schedules_of(plans_));
   auto first = jobs_.prepare(plans_);
@@ -245,6 +244,24 @@ Result<void> Host::open_wake() {
   return {};
 }
 
+void Host::open_control() {
+  auto opened =
+      ControlSocket::open(ControlFolder::of(ground_.config), [this](const ControlRequest& request, uid_t user) {
+        if (request.verb == ControlVerb::look) {
+          fleet_.look_now();
+          return ControlAnswer{.text = "looks at what operators want"};
+        }
+        return answer_of(this_host_, request, user);
+      });
+  const Result<void> started = opened ? (*opened)->start() : opened.error();
+  if (started) {
+    control_ = std::move(*opened);
+    return;
+  }
+  parts_.log.warn("no control socket: this host can be steered through its store and by signals only",
+                  {{"why", started.error().message()}, {"mend", "let the host write to [host] state_dir"}});
+}
+
 void Host::run(bool until_empty, bool progress) {
   HostEvents& events = parts_.events;
   const bool terminal = isatty(STDERR_FILENO) == 1;
@@ -308,7 +325,9 @@ void Host::begin_reload() {
     return;
   }
   reload_waits_ = false;
-  responder_->reload_begins();
+  if (control_) {
+    control_->reload_begins();
+  }
   parts_.errand.send([this] {
     return Errand::Rest([this, next = plan_reload()] {
       if (next) {
@@ -376,7 +395,7 @@ void Host::reload(JobSet::Exchange next) {
   for (const plugin::RejectedPlugin& rejected : ground_.plugins.rejected()) {
     text += "; not used: " + rejected.why;
   }
-  responder_->reload_ended({.text = text + host_file_remark_});
+  answer_reload({.text = text + host_file_remark_});
 }
 
 std::vector<std::string> Host::on_old_code(const std::vector<std::string>& leaving) const {
@@ -404,7 +423,7 @@ std::vector<std::string> Host::on_old_code(const std::vector<std::string>& leavi
 
 void Host::refuse_reload(const std::vector<std::string>& reasons) {
   tell_reload({{}, reasons, ground_.plugins.rejected()});
-  responder_->reload_ended(ControlAnswer::refusal(joined(reasons, "\n")));
+  answer_reload(ControlAnswer::refusal(joined(reasons, "\n")));
 }
 
 void Host::tell_reload(const ReloadNews& result) const {

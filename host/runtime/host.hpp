@@ -85,8 +85,8 @@ class Host : boost::noncopyable {
   void note_unclean_end(const std::string& why) { ward_.note_unclean_end(why); }
   /// Tells those who wait at the control socket how it has ended. Returns at once; from any thread.
   void farewell(const ControlEnding& ending) {
-    if (responder_) {
-      responder_->farewell(ending);
+    if (control_) {
+      control_->farewell(ending);
     }
   }
   /// As things stand, for whoever cannot wait for the drain.
@@ -98,6 +98,8 @@ class Host : boost::noncopyable {
   Result<std::unique_ptr<work::Job>> make_job(const JobPlan& plan);
   Result<void> open_http();
   Result<void> open_wake();
+  /// Says in the log why nobody can speak to this host.
+  void open_control();
   void begin_reload();
   std::string look_at_host_file() const;
   /// On the errand's thread. Nothing, and it is told why, when the files ask for what cannot be.
@@ -107,6 +109,12 @@ class Host : boost::noncopyable {
   std::vector<std::string> on_old_code(const std::vector<std::string>& leaving) const;
   void refuse_reload(const std::vector<std::string>& reasons);
   void tell_reload(const ReloadNews& result) const;
+  /// What came of it, to those who wait for it at the control socket.
+  void answer_reload(const ControlAnswer& result) {
+    if (control_) {
+      control_->reload_ended(result);
+    }
+  }
   /// Every queue has nothing due and nothing in flight, here or elsewhere: what the last count said. Sends the errand
   /// for the next one, for a store may take its time to answer.
   bool empty();
@@ -140,7 +148,7 @@ class Host : boost::noncopyable {
   std::unique_ptr<observe::HttpEndpoint> http_;
   std::unique_ptr<WakeService> wake_;  ///< null where nobody can wake this host
   // Last, so that nobody is answered any more when the others go.
-  std::unique_ptr<ControlResponder> responder_;
+  std::unique_ptr<ControlSocket> control_;  ///< null where the state folder cannot be written to
 };
 
 }  // namespace sluice::runtime

@@ -40,9 +40,7 @@ TEST(FleetSession, AHostOfThisMachineIsAskedAgain) {
   const auto answer = [&asked](const runtime::ControlRequest&, uid_t) {
     fleet::HostRecord record{.instance = "a/1/x", .name = "a", .pid = 1};
     record.running_total = ++asked;
-    runtime::ControlReply reply;
-    reply.answer.record = fleet::write_record(record, 100'000);
-    return reply;
+    return runtime::ControlAnswer{.record = fleet::write_record(record, 100'000)};
   };
   const auto folder_of_host = runtime::ControlFolder::of(session->queues().host());
   const auto socket = runtime::ControlSocket::open(folder_of_host, answer);

@@ -36,12 +36,7 @@ class ControlSocketTest : public testing::Test {
   std::unique_ptr<ControlSocket> serve() {
     auto opened = ControlSocket::open(folder_, [this](const ControlRequest& request, uid_t user) {
       user_ = user;
-      ControlReply reply;
-      reply.answer.text = std::string(to_string(request.verb)) + " " + request.message;
-      if (request.wait) {
-        reply.awaits = request.verb == ControlVerb::drain ? ControlReply::kFarewell : std::uint64_t{1};
-      }
-      return reply;
+      return ControlAnswer{.text = std::string(to_string(request.verb)) + " " + request.message};
     });
     EXPECT_TRUE(opened) << opened.error().message();
     EXPECT_TRUE((*opened)->start());
@@ -205,19 +200,35 @@ TEST_F(ControlSocketTest, TellsEachOnlyWhatItWaitsFor) {
   ASSERT_TRUE(drains->ask({.verb = ControlVerb::drain, .message = {}, .wait = true}, patience()));
   auto reloads = ControlCall::open(server->file(), clock_);
   ASSERT_TRUE(reloads->ask({.verb = ControlVerb::reload, .message = {}, .wait = true}, patience()));
-  server->tell(1, ControlAnswer::refusal("a bad file"));
+  server->reload_begins();
+  server->reload_ended(ControlAnswer::refusal("a bad file"));
   EXPECT_EQ(reloads->next(patience())->error, "a bad file");
   EXPECT_EQ(drains->next(Deadline::at(clock_.steady_now())).error().code(), ErrorCode::timeout);
   auto late = ControlCall::open(server->file(), clock_);
   ASSERT_TRUE(late->ask({.verb = ControlVerb::reload, .message = {}, .wait = true}, patience()));
-  EXPECT_EQ(late->next(patience())->error, "a bad file") << "told before it came to wait for it";
+  EXPECT_EQ(late->next(Deadline::at(clock_.steady_now())).error().code(), ErrorCode::timeout) << "it was over by then";
+  server->reload_begins();
+  server->reload_ended({.text = "reloaded"});
+  EXPECT_EQ(late->next(patience())->text, "reloaded");
+}
+
+// A host may be in the middle of a reload when it ends, and its main thread tells of that afterwards.
+TEST_F(ControlSocketTest, WhoComesToWaitForTheEndIsToldOfItWhateverIsToldAfterwards) {
+  const auto server = serve();
+  auto late = ControlCall::open(server->file(), clock_);
+  ASSERT_TRUE(late);
+  server->farewell({.status = 75, .certificate = "drained"});
+  server->reload_begins();
+  server->reload_ended({.text = "reloaded"});
+  ASSERT_TRUE(late->ask({.verb = ControlVerb::drain, .message = {}, .wait = true}, patience()));
+  const auto told = late->next(patience());
+  ASSERT_TRUE(told) << told.error().message();
+  EXPECT_EQ(told->ending->status, 75);
 }
 
 TEST_F(ControlSocketTest, AnAnswerThatNobodyTakesHoldsUpNoOther) {
   auto opened = ControlSocket::open(folder_, [](const ControlRequest& request, uid_t) {
-    ControlReply reply;
-    reply.answer.text = request.verb == ControlVerb::about ? std::string(3'000'000, 'x') : "quick";
-    return reply;
+    return ControlAnswer{.text = request.verb == ControlVerb::about ? std::string(3'000'000, 'x') : "quick"};
   });
   ASSERT_TRUE((*opened)->start());
   const Descriptor deaf = connect();
