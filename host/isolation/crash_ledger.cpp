@@ -166,8 +166,7 @@ bool write_all(int descriptor, const void* data, std::size_t size, std::size_t o
 
 Result<std::shared_ptr<HostLedger>> HostLedger::create(const std::string& folder, const LedgerOwner& owner,
                                                        const Clock& clock, LedgerStart start) {
-  SLUICE_PASS_ON(make_private_folder(folder));
-  remove_unfinished(folder);
+  SLUICE_PASS_ON(make_state_folder(folder));
   const std::int64_t now = clock.wall_now().time_since_epoch().count();
   const std::string file = folder + "/" + std::to_string(now) + "-" + std::to_string(::getpid()) + ".ledger";
   // Nobody takes it for one without an owner before it has its name, and by then it is locked.

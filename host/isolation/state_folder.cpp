@@ -60,7 +60,8 @@ Result<void> make_private_folder(const std::string& folder) {
   return {};
 }
 
-void remove_unfinished(const std::string& folder) {
+Result<void> make_state_folder(const std::string& folder) {
+  SLUICE_PASS_ON(make_private_folder(folder));
   const auto hour_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
   for (const std::string& file : files_in(folder, ".new")) {
     std::error_code code;
@@ -69,6 +70,7 @@ void remove_unfinished(const std::string& folder) {
       std::filesystem::remove(file, code);
     }
   }
+  return {};
 }
 
 std::vector<std::string> files_in(const std::string& folder, const std::string& extension) {

@@ -14,8 +14,9 @@ Error state_file_error(const std::string& what, int number);
 /// An Error that names the folder, the cause and its mend when it cannot be made.
 Result<void> make_private_folder(const std::string& folder);
 
-/// Removes what hosts that died while they made a file have left of it: ".new" files that are an hour old.
-void remove_unfinished(const std::string& folder);
+/// The same for files that get their names once they are finished, and are called ".new" before: those that are an hour
+/// old are removed, for hosts have died while they made them.
+Result<void> make_state_folder(const std::string& folder);
 
 /// The files of a folder that have this extension, by name; none where there is no folder.
 std::vector<std::string> files_in(const std::string& folder, const std::string& extension);

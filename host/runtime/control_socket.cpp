@@ -398,8 +398,7 @@ Result<ControlAnswer> decode_answer(std::string_view line) {
 std::vector<std::string> ControlFolder::sockets() const { return isolation::files_in(path_, kExtension); }
 
 Result<ListeningSocket> ControlFolder::listen() const {
-  SLUICE_PASS_ON(isolation::make_private_folder(path_));
-  isolation::remove_unfinished(path_);
+  SLUICE_PASS_ON(isolation::make_state_folder(path_));
   for (const std::string& dead : sockets()) {
     if (const auto found = connect(dead); !found && found.error().code() == ErrorCode::not_found) {
       ::unlink(dead.c_str());
