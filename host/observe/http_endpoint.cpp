@@ -1,30 +1,24 @@
 #include "host/observe/http_endpoint.hpp"
 
+#include <fcntl.h>
+
 #include <array>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 #include <chrono>
-#include <map>
 #include <memory>
-#include <stop_token>
 #include <utility>
 
-#include "base/mutex.hpp"
 #include "base/text/host_and_port.hpp"
 #include "base/text/json_writer.hpp"
 #include "base/text/number.hpp"
 #include "base/text/percent.hpp"
 #include "base/text/visible.hpp"
+#include "host/observe/connection_server.hpp"
 
 namespace sluice::observe {
 
@@ -45,8 +39,6 @@ constexpr std::size_t kMaxAnswerBytes = 64 * 1024;
 constexpr std::chrono::seconds kRequestTime(5);
 constexpr std::chrono::seconds kAnswerTime(5);
 constexpr std::chrono::seconds kDiscardTime(1);
-/// When the process has no descriptor left for a connection, the next try.
-constexpr std::chrono::milliseconds kAcceptRetry(100);
 
 const char* status_word(bool ok) { return ok ? "ok" : "failing"; }
 
@@ -148,8 +140,7 @@ http::response<http::string_body> response_of(Answer answer, bool head) {
   return response;
 }
 
-using Stream = std::shared_ptr<beast::tcp_stream>;
-constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
+using Stream = ConnectionServer<tcp>::Stream;
 
 /// Reads on until the client closes: closing with bytes unread would send a reset that can overtake the answer.
 asio::awaitable<void> discard(Stream stream) {
@@ -195,7 +186,6 @@ asio::awaitable<void> converse(Stream stream, const HttpHandlers& handlers) {
 class Server final : public HttpEndpoint {
  public:
   explicit Server(HttpHandlers handlers) : handlers_(std::move(handlers)) {}
-  ~Server() override { end(); }
 
   error_code listen(const HostAndPort& address) {
     if (address.host.empty()) {
@@ -205,104 +195,43 @@ class Server final : public HttpEndpoint {
       return failed == asio::error::address_family_not_supported ? bind({tcp::v4(), port}) : failed;
     }
     error_code failed;
-    const auto found = tcp::resolver(io_).resolve(address.host, address.port, tcp::resolver::numeric_service, failed);
+    const auto found =
+        tcp::resolver(server_.io()).resolve(address.host, address.port, tcp::resolver::numeric_service, failed);
     return failed ? failed : bind(found.begin()->endpoint());
   }
 
   std::string address() const override { return address_; }
-
-  Result<void> start() override {
-    asio::co_spawn(io_, accept(), asio::detached);
-    return thread_.start([this](const std::stop_token&) { serve(); });
-  }
-  void stop() override { end(); }
+  Result<void> start() override { return server_.start(); }
+  void stop() override { server_.stop(); }
 
  private:
-  void end() {
-    const MutexLock lock(mutex_);
-    io_.stop();
-    thread_.stop();
-    error_code ignored;
-    acceptor_.close(ignored);
-    for (auto& [id, connection] : connections_) {
-      connection->close();
-    }
-    connections_.clear();
-  }
-
   error_code bind(const tcp::endpoint& endpoint) {
+    tcp::acceptor& acceptor = server_.acceptor();
     error_code failed;
-    acceptor_.close(failed);
-    if (acceptor_.open(endpoint.protocol(), failed)) {
+    acceptor.close(failed);
+    if (acceptor.open(endpoint.protocol(), failed)) {
       return failed;
     }
-    acceptor_.set_option(tcp::acceptor::reuse_address(true), failed);
+    ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
+    acceptor.set_option(tcp::acceptor::reuse_address(true), failed);
     if (endpoint.address().is_v6()) {
-      acceptor_.set_option(asio::ip::v6_only(false), failed);
+      acceptor.set_option(asio::ip::v6_only(false), failed);
     }
-    if (acceptor_.bind(endpoint, failed) || acceptor_.listen(asio::socket_base::max_listen_connections, failed)) {
+    if (acceptor.bind(endpoint, failed) || acceptor.listen(asio::socket_base::max_listen_connections, failed)) {
       return failed;
     }
-    const auto bound = acceptor_.local_endpoint(failed);
+    const auto bound = acceptor.local_endpoint(failed);
     const std::string host = bound.address().to_string();
     address_ = (bound.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(bound.port());
     return failed;
   }
 
-  /// The thread. An exception (memory) costs one connection, not the endpoint.
-  void serve() {
-    while (!io_.stopped()) {
-      try {
-        io_.run();
-      } catch (const std::exception&) {
-        continue;
-      }
-    }
-  }
-
-  asio::awaitable<void> accept() {
-    while (true) {
-      try {
-        auto [failed, socket] = co_await acceptor_.async_accept(kTuple);
-        if (failed == asio::error::operation_aborted) {
-          co_return;
-        }
-        if (failed) {
-          retry_.expires_after(kAcceptRetry);
-          co_await retry_.async_wait(kTuple);
-        } else {
-          admit(std::move(socket));
-        }
-      } catch (const std::exception&) {
-        continue;  // memory: it costs one connection, not the endpoint
-      }
-    }
-  }
-
-  void admit(tcp::socket socket) {
-    if (connections_.size() >= kMaxConnections) {
-      connections_.begin()->second->close();
-      connections_.erase(connections_.begin());
-    }
-    const std::uint64_t id = next_id_++;
-    const Stream stream = std::make_shared<beast::tcp_stream>(std::move(socket));
-    connections_.emplace(id, stream);
-    asio::co_spawn(io_, converse(stream, handlers_), [this, id](const std::exception_ptr&) { connections_.erase(id); });
-  }
-
   // Fixed after construction.
   const HttpHandlers handlers_;
   std::string address_;
-  // Touched only by the thread, and by stop() once it has ended. A pending operation owns its connection and refers to
-  // the map, so io_, which destroys pending operations, is declared after it.
-  std::uint64_t next_id_ = 0;
-  std::map<std::uint64_t, Stream> connections_;
-  asio::io_context io_{1};
-  tcp::acceptor acceptor_{io_};
-  asio::steady_timer retry_{io_};
-  Mutex mutex_;  ///< of those who stop it
-  // Last, so that it ends before what it uses.
-  runtime::ServiceThread thread_{"sluice-http"};
+  // Last, so that its thread ends before what it uses.
+  ConnectionServer<tcp> server_{"sluice-http", kMaxConnections,
+                                [this](Stream stream) { return converse(std::move(stream), handlers_); }};
 };
 
 }  // namespace

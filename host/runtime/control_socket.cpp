@@ -8,11 +8,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/read_until.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <cerrno>
 #include <cstring>
@@ -22,6 +20,7 @@
 #include "base/text/number.hpp"
 #include "host/fleet/notice_json.hpp"
 #include "host/isolation/state_folder.hpp"
+#include "host/observe/connection_server.hpp"
 
 namespace sluice::runtime {
 namespace {
@@ -137,37 +136,30 @@ using boost::system::error_code;
 
 constexpr std::chrono::seconds kRequestTime(5);
 constexpr std::chrono::seconds kAnswerTime(5);
-/// When the process has no descriptor left for a caller, the next try.
-constexpr std::chrono::milliseconds kAcceptRetry(100);
 /// What the end of the host may be held up for, should the thread hang.
 constexpr std::chrono::milliseconds kLastAnswerTime(200);
 /// What comes after all reloads: the end of the host.
 constexpr std::uint64_t kFarewell = ~std::uint64_t{0};
 
-/// All state is touched only by its thread, and by whoever stops it once that has ended.
 class Server final : public ControlSocket {
  public:
-  Server(ListeningSocket socket, Answer answer)
-      : file_(std::move(socket.file)),
-        answer_(std::move(answer)),
-        acceptor_(io_, stream_protocol(), socket.descriptor.release()) {}
+  Server(ListeningSocket socket, Answer answer) : file_(std::move(socket.file)), answer_(std::move(answer)) {
+    server_.acceptor().assign(stream_protocol(), socket.descriptor.release());
+  }
   ~Server() override { end(); }
 
   const std::string& file() const override { return file_; }
-  Result<void> start() override {
-    asio::post(io_, [this] { accept(); });
-    return thread_.start([this](const std::stop_token&) { io_.run(); });
-  }
+  Result<void> start() override { return server_.start(); }
   void stop() override { end(); }
 
   void reload_begins() override { ++reloads_; }
   void reload_ended(const ControlAnswer& result) override {
-    asio::post(io_, [this, number = reloads_.load(), line = encode(result)] { tell(number, line); });
+    asio::post(server_.io(), [this, number = reloads_.load(), line = encode(result)] { tell(number, line); });
   }
   void farewell(const ControlEnding& ending) override {
     ::unlink(file_.c_str());
     const auto told = std::make_shared<std::promise<void>>();
-    asio::post(io_, [this, told, line = encode(ControlAnswer{.ending = ending})] {
+    asio::post(server_.io(), [this, told, line = encode(ControlAnswer{.ending = ending})] {
       ending_ = line;
       tell(kFarewell, line);
       told->set_value();
@@ -176,127 +168,70 @@ class Server final : public ControlSocket {
   }
 
  private:
-  /// One connection: a line comes in, a line goes out, and perhaps a second one when what was asked for has come about.
-  /// Lives as long as an operation of it is pending.
-  struct Caller : std::enable_shared_from_this<Caller> {
-    Caller(Server& its_server, std::uint64_t number, stream_protocol::socket accepted)
-        : server(its_server), id(number), socket(std::move(accepted)), timer(socket.get_executor()) {
-      ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-    }
-
-    void read() {
-      end_in(kRequestTime);
-      asio::async_read_until(socket, asio::dynamic_buffer(text, kLongestRequest + 1), '\n',
-                             [self = shared_from_this()](const error_code& failed, std::size_t size) {
-                               if (failed && failed != asio::error::not_found) {
-                                 return self->end();
-                               }
-                               const std::string request = std::exchange(self->text, {});
-                               self->server.reply(*self,
-                                                  failed ? std::nullopt : std::optional(request.substr(0, size - 1)));
-                             });
-    }
-    void say(const std::string& line) {
-      text += line + "\n";
-      if (sending.empty()) {
-        write();
-      }
-    }
-    void end() {
-      error_code ignored;
-      socket.close(ignored);
-      timer.cancel();
-      server.callers_.erase(id);
-    }
-
-    void write() {
-      sending = std::exchange(text, {});
-      end_in(kAnswerTime);
-      asio::async_write(socket, asio::buffer(sending),
-                        [self = shared_from_this()](const error_code& failed, std::size_t) {
-                          self->sending.clear();
-                          if (!failed && !self->text.empty()) {
-                            self->write();
-                          } else if (!failed && self->awaits) {
-                            self->timer.cancel();
-                            self->wait();
-                          } else {
-                            self->end();
-                          }
-                        });
-    }
-    /// For the second line, or until the caller has gone; what it says meanwhile is thrown away.
-    void wait() {
-      socket.async_read_some(asio::buffer(scratch), [self = shared_from_this()](const error_code& failed, std::size_t) {
-        if (!failed) {
-          self->wait();
-        } else if (self->sending.empty()) {
-          self->end();
-        }
-      });
-    }
-    void end_in(Duration span) {
-      timer.expires_after(span);
-      timer.async_wait([self = shared_from_this()](const error_code& cancelled) {
-        if (!cancelled && self->timer.expiry() <= std::chrono::steady_clock::now()) {
-          self->end();
-        }
-      });
-    }
-
-    Server& server;
-    const std::uint64_t id;
-    stream_protocol::socket socket;
-    asio::steady_timer timer;
-    std::string text;     ///< of the request, then what is to be sent
-    std::string sending;  ///< empty: nothing is on its way
-    std::array<char, 1024> scratch{};
-    std::optional<std::uint64_t> awaits{};  ///< the number of a reload, or kFarewell
+  using Stream = observe::ConnectionServer<stream_protocol>::Stream;
+  /// Who is to be told what comes of a reload, by its number, or how the host ends, by kFarewell.
+  struct Waiting {
+    std::uint64_t number;
+    Stream::weak_type stream;
+  };
+  struct Reply {
+    ControlAnswer answer;
+    std::optional<std::uint64_t> awaits{};
   };
 
   void end() {
-    thread_.request_stop();
-    io_.stop();
-    thread_.stop();
-    for (const auto& [id, caller] : std::exchange(callers_, {})) {
-      caller->end();
-    }
+    server_.stop();
     ::unlink(file_.c_str());
   }
 
-  void accept() {
-    acceptor_.async_accept([this](const error_code& failed, stream_protocol::socket socket) {
-      if (failed) {
-        retry_.expires_after(kAcceptRetry);
-        return retry_.async_wait([this](const error_code&) { accept(); });
-      }
-      if (callers_.size() >= kMostCallers) {
-        const auto oldest = callers_.begin()->second;
-        oldest->end();
-      }
-      const std::uint64_t id = next_id_++;
-      callers_.emplace(id, std::make_shared<Caller>(*this, id, std::move(socket))).first->second->read();
-      accept();
-    });
-  }
-
-  /// `line`: nothing where that was too long.
-  void reply(Caller& caller, const std::optional<std::string>& line) {
-    const uid_t user = peer_of(caller.socket.native_handle()).uid;
-    const Result<ControlRequest> request = read(line, user);
-    // Of reloads the next one, as things are before it is asked for: it begins after that, and so reads the files as
-    // they are now.
-    const std::uint64_t next_reload = reloads_ + 1;
-    const ControlAnswer answer = request ? answer_(*request, user) : ControlAnswer::refusal(request.error().message());
-    if (request && request->wait && answer.error.empty()) {
-      caller.awaits = request->verb == ControlVerb::drain    ? std::optional(kFarewell)
-                      : request->verb == ControlVerb::reload ? std::optional(next_reload)
-                                                             : std::nullopt;
+  /// A line comes in, a line goes out, and perhaps a second one when what was asked for has come about.
+  asio::awaitable<void> converse(Stream stream) {
+    std::string text;
+    stream->expires_after(kRequestTime);
+    const auto [failed, size] = co_await asio::async_read_until(
+        *stream, asio::dynamic_buffer(text, kLongestRequest + 1), '\n', observe::kTuple);
+    if (failed && failed != asio::error::not_found) {
+      co_return;
     }
-    caller.say(encode(answer));
+    const uid_t user = peer_of(stream->socket().native_handle()).uid;
+    const Reply reply = reply_to(failed ? std::nullopt : std::optional(text.substr(0, size - 1)), user);
+    if (reply.awaits) {
+      waiting_.push_back({*reply.awaits, stream});
+    }
+    // So little fits into a socket that is empty before anything else is told.
+    const std::string line = encode(reply.answer) + "\n";
+    stream->expires_after(kAnswerTime);
+    const auto [unsent, sent] = co_await asio::async_write(*stream, asio::buffer(line), observe::kTuple);
+    if (unsent || !reply.awaits) {
+      co_return;
+    }
     if (!ending_.empty()) {
       tell(kFarewell, ending_);
     }
+    // Until it is told or has gone; what it says meanwhile is thrown away.
+    stream->expires_never();
+    std::array<char, 1024> scratch{};
+    for (bool stays = true; stays;) {
+      const auto [gone, said] = co_await stream->async_read_some(asio::buffer(scratch), observe::kTuple);
+      stays = !gone;
+    }
+  }
+
+  /// `line`: nothing where that was too long.
+  Reply reply_to(const std::optional<std::string>& line, uid_t user) const {
+    const Result<ControlRequest> request = read(line, user);
+    if (!request) {
+      return {ControlAnswer::refusal(request.error().message())};
+    }
+    // The next one, as things are before it is asked for: it begins after that, and so reads the files as they are now.
+    const std::uint64_t next_reload = reloads_ + 1;
+    Reply reply{answer_(*request, user)};
+    if (request->wait && reply.answer.error.empty() && request->verb == ControlVerb::reload) {
+      reply.awaits = next_reload;
+    } else if (request->wait && reply.answer.error.empty() && request->verb == ControlVerb::drain) {
+      reply.awaits = kFarewell;
+    }
+    return reply;
   }
   static Result<ControlRequest> read(const std::optional<std::string>& line, uid_t user) {
     if (user != 0 && user != ::geteuid()) {
@@ -308,26 +243,27 @@ class Server final : public ControlSocket {
   }
   /// Tells those who wait for something up to this number what came of it.
   void tell(std::uint64_t number, const std::string& line) {
-    for (const auto& [id, caller] : callers_) {
-      if (caller->awaits && *caller->awaits <= number) {
-        caller->awaits.reset();
-        caller->say(line);
+    const auto text = std::make_shared<const std::string>(line + "\n");
+    std::erase_if(waiting_, [&](const Waiting& waiting) {
+      const Stream stream = waiting.stream.lock();
+      const bool due = waiting.number <= number;
+      if (stream && due) {
+        asio::async_write(stream->socket(), asio::buffer(*text),
+                          [stream, text](const error_code&, std::size_t) { stream->close(); });
       }
-    }
+      return due || !stream;
+    });
   }
 
   const std::string file_;
   const Answer answer_;
   std::atomic<std::uint64_t> reloads_{0};  ///< that have begun; by any thread
-  std::uint64_t next_id_ = 0;
-  std::map<std::uint64_t, std::shared_ptr<Caller>> callers_;
+  // Touched only by the server's thread.
   std::string ending_;  ///< how the host has ended, as it is told; empty: it has not
-  // A pending operation owns its caller, which refers to the map: so it is declared after that.
-  asio::io_context io_{1};
-  stream_protocol::acceptor acceptor_;
-  asio::steady_timer retry_{io_};
-  // Last, so that it ends before what it uses.
-  ServiceThread thread_{"sluice-control"};
+  std::vector<Waiting> waiting_;
+  // Last, so that its thread ends before what it uses.
+  observe::ConnectionServer<stream_protocol> server_{"sluice-control", kMostCallers,
+                                                     [this](Stream stream) { return converse(std::move(stream)); }};
 };
 
 }  // namespace

@@ -1,11 +1,14 @@
 #include "host/observe/http_endpoint.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -221,6 +224,28 @@ TEST(HttpEndpoint, StopEndsAtOnceWithClientsConnected) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
   EXPECT_FALSE(connect_to_loopback(site.port)) << "the port is free again";
   site.endpoint->stop();
+}
+
+// A program that a plugin starts would keep the port after the host's end.
+TEST(HttpEndpoint, HandsNoSocketToWhatTheHostStarts) {
+  const auto inherited = [] {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      const int number = std::stoi(entry.path().filename());
+      const int flags = ::fcntl(number, F_GETFD);
+      if (flags >= 0 && (flags & FD_CLOEXEC) == 0) {
+        names.insert(entry.path().filename());
+      }
+    }
+    return names;
+  };
+  const auto before = inherited();
+  Site site;
+  const Descriptor socket = connect_to_loopback(site.port);
+  ::fcntl(socket.get(), F_SETFD, FD_CLOEXEC);
+  put(socket, "GET /readyz HTTP/1.1\r\nHost: x\r\n");
+  EXPECT_THAT(get(site, "/readyz"), HasSubstr("ready")) << "the one before is connected by now";
+  EXPECT_EQ(inherited(), before);
 }
 
 TEST(HttpEndpoint, StopBeforeStartMakesStartDoNothing) {
