@@ -309,8 +309,13 @@ Result<std::vector<std::string>> HostQueues::made_by_messages_in(const std::stri
   };
   const bool all_elsewhere = std::none_of(
       names.begin(), names.end(), [&](const std::string& queue) { return lies_there(queue) && config_.leased(queue); });
-  return all_elsewhere && std::any_of(names.begin(), names.end(), lies_there) ? std::vector<std::string>()
-                                                                              : std::move(made);
+  return all_elsewhere && std::any_of(names.begin(), names.end(), lies_there) ? none_made(store) : std::move(made);
+}
+
+std::vector<std::string> HostQueues::none_made(const std::string& store) {
+  const MutexLock lock(mutex_);
+  absent_at_[store] = clock_.steady_now();
+  return {};
 }
 
 Result<std::vector<std::string>> HostQueues::ask_for_made(const std::string& store, Deadline deadline) {
@@ -325,9 +330,7 @@ Result<std::vector<std::string>> HostQueues::ask_for_made(const std::string& sto
   }
   auto made = (*open)->leased->made_by_messages(deadline);
   if (!made && made.error().code() == ErrorCode::queue_missing) {
-    const MutexLock lock(mutex_);
-    absent_at_[store] = clock_.steady_now();
-    return std::vector<std::string>();
+    return none_made(store);
   }
   if (made) {
     // Also what lies in a table of its own by now.

@@ -130,8 +130,9 @@ class HostQueues final : public queue::Queues, public queue::Owners {
   /// Those that messages have made in one of the stores, "" being the default one. None in a file or table that is not
   /// there yet, and in a table that one may not read and has no queue in.
   Result<std::vector<std::string>> made_by_messages_in(const std::string& store, Deadline deadline);
-  /// Those of all its files, each under the name by which it is opened. A table for such queues that was not there is
-  /// looked for again after an hour: it may come, and whoever asks again and again would fail each time.
+  /// Those of all its files, each under the name by which it is opened. A table for such queues that was not there, or
+  /// that one may not read and has no queue in, is looked for again after an hour: it may come, and whoever asks again
+  /// and again would fail each time.
   Result<std::vector<std::string>> made_by_messages(Deadline deadline) override;
   /// Whether somebody knows the queue: the host file, a job's file (which says what it draws from and where its
   /// schedules send to), or its store, a file of ours or a leased table, by a message that was sent to it. A table of
@@ -161,6 +162,8 @@ class HostQueues final : public queue::Queues, public queue::Owners {
   /// As made_by_messages_in; a table that one may not read is an error.
   Result<std::vector<std::string>> ask_for_made(const std::string& store, Deadline deadline);
   bool has_no_table_for_made(const std::string& store) const;
+  /// It has none, and those who ask again and again need not look again soon.
+  std::vector<std::string> none_made(const std::string& store);
   /// Of a queue that its own store does not know: another store that does, and how to say so; empty: none does.
   std::string known_elsewhere(const std::string& queue, Deadline deadline);
   /// What opens the queue, of the store that it lies in.
@@ -188,7 +191,7 @@ class HostQueues final : public queue::Queues, public queue::Owners {
   /// By the store's name, which is empty for the default one; an outbox is a store of its own, under its queue's name.
   std::map<std::string, Slot> slots_ SLUICE_GUARDED_BY(mutex_);
   std::set<std::string> known_ SLUICE_GUARDED_BY(mutex_);  ///< queues that were found to be so
-  /// By store: when its table for queues that messages make was found not to be there.
+  /// By store: when its table for queues that messages make was found not to be there, or not to be ours.
   std::map<std::string, SteadyTime> absent_at_ SLUICE_GUARDED_BY(mutex_);
 };
 

@@ -174,6 +174,33 @@ TEST(HostQueuesOnDynamoDb, ATableThatIsNotThereIsLookedForOnceAnHour) {
   EXPECT_EQ(looks(), 3U);
 }
 
+// Such a host needs no right to that table, and was refused each time that its metrics were read.
+TEST(HostQueuesOnDynamoDb, ATableThatOneMayNotReadAndHasNoQueueInIsLookedForOnceAnHour) {
+  ::setenv("AWS_ACCESS_KEY_ID", "key", 1);
+  ::setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+  LeapingClock clock;
+  SeededRandom random{1};
+  test::model::Model model(clock, 1);
+  model.deny("dynamodb:Query");
+  const test::model::ModelServer server(model, clock);
+  config::HostConfig config;
+  config.store = {.kind = config::StoreKind::dynamodb, .region = "us-east-1", .endpoint = server.endpoint()};
+  config.queues["orders"] = {.table = "orders", .layout = config::Layout::dynamomq};
+  observe::Metrics metrics;
+  HostQueues queues(config, clock, random, &metrics);
+  const auto refused = [&](int times) {
+    return HasSubstr("error=\"access_denied\",operation=\"Query\",queue=\"sluice-queues\",table=\"sluice-queues\"} " +
+                     std::to_string(times) + "\n");
+  };
+  for (int scrape = 0; scrape < 3; ++scrape) {
+    EXPECT_TRUE(queues.made_by_messages(Deadline::after(clock, std::chrono::minutes(1)))->empty());
+  }
+  EXPECT_THAT(metrics.text(), refused(1));
+  clock.leap(std::chrono::hours(1));
+  EXPECT_TRUE(queues.made_by_messages(Deadline::after(clock, std::chrono::minutes(1)))->empty());
+  EXPECT_THAT(metrics.text(), refused(2));
+}
+
 TEST_F(HostQueuesTest, AMessageToAnotherQueueOfTheSameStoreIsCommitted) {
   config_.queues["invoices"] = {};
   EXPECT_EQ(end_with("invoices").status, SettleStatus::applied);
