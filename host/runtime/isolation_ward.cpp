@@ -292,16 +292,19 @@ void LedgerRecovery::attend(const std::stop_token& stop) {
 
 void LedgerRecovery::take(const std::string& file) {
   auto orphan = isolation::OrphanLedger::take(file);
-  if (!orphan && orphan.error().code() == ErrorCode::corrupt) {
-    parts_.log.warn("a crash ledger cannot be read and is set aside; what it held comes back when its leases run out",
-                    {{"why", orphan.error().message()}, {"kept", folder_.set_aside(file)}});
-    return;
-  }
   if (!orphan) {
-    if (std::find(troubled_.begin(), troubled_.end(), file) == troubled_.end()) {
-      troubled_.push_back(file);
-      parts_.log.warn("a crash ledger cannot be settled", {{"why", orphan.error().message()}});
+    const Error error = orphan.error();
+    const bool corrupt = error.code() == ErrorCode::corrupt;
+    const std::string& why = error.message();
+    const std::string kept = corrupt ? folder_.set_aside(file) : file;
+    // One that stays where it is, as in a folder that is read-only, is met with each look.
+    if (std::exchange(troubles_[file], why + kept) == why + kept) {
+      return;
     }
+    corrupt ? parts_.log.warn(
+                  "a crash ledger cannot be read and is set aside; what it held comes back when its leases run out",
+                  {{"why", why}, {"kept", kept}})
+            : parts_.log.warn("a crash ledger cannot be settled", {{"why", why}});
     return;
   }
   if (!*orphan || (*orphan)->contents().config != parts_.owner.config) {

@@ -178,7 +178,7 @@ class LedgerRecovery final : public Service {
   std::vector<fleet::HostEnd> ended_ SLUICE_GUARDED_BY(mutex_);
   // Touched only by its thread.
   std::vector<std::unique_ptr<OrphanSettlement>> under_way_;
-  std::vector<std::string> troubled_;  ///< files that were complained of
+  std::map<std::string, std::string> troubles_;  ///< of files: what was said of each
 
   ServiceThread thread_{"sluice-recovery"};
 };

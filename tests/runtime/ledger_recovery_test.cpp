@@ -310,5 +310,57 @@ TEST_F(LedgerRecoveryTest, AnUnreadableLedgerIsSetAside) {
   EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/x.ledger.unreadable"));
 }
 
+/// Keeps the warnings of a log, each as the values of its fields.
+class Warnings final : public observe::LogTap {
+ public:
+  observe::LogLevel level() const override { return observe::LogLevel::warn; }
+  void take(const observe::LogLine& line) override {
+    std::string text;
+    for (const observe::LogField& field : line.fields) {
+      text.append(field.value()).append(" ");
+    }
+    const MutexLock lock(mutex_);
+    all_.push_back(std::move(text));
+  }
+  /// Those with that text in them.
+  std::vector<std::string> with(const std::string& part) {
+    const MutexLock lock(mutex_);
+    std::vector<std::string> some;
+    std::copy_if(all_.begin(), all_.end(), std::back_inserter(some),
+                 [&part](const std::string& text) { return text.find(part) != std::string::npos; });
+    return some;
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<std::string> all_ SLUICE_GUARDED_BY(mutex_);
+};
+
+// In a folder that is read-only it is met with each look, every ten seconds.
+TEST_F(LedgerRecoveryTest, AnUnreadableLedgerThatCannotBeSetAsideIsToldOnceUntilItChanges) {
+  const std::string file = folder_.path() + "/a.ledger";
+  std::filesystem::create_directories(file + ".unreadable/in the way");
+  std::ofstream(file) << "not one of ours";
+  Warnings warnings;
+  log_.tap(&warnings);
+  LedgerRecovery recovery(parts());
+  ASSERT_TRUE(recovery.start());
+  // What comes behind it in the folder is looked at after it.
+  const auto look = [&](const std::string& other) {
+    std::ofstream(folder_.path() + "/" + other + ".ledger") << "nor this";
+    EXPECT_TRUE(
+        comes_true([&] { return std::filesystem::exists(folder_.path() + "/" + other + ".ledger.unreadable"); }));
+  };
+  look("b");
+  look("c");
+  EXPECT_THAT(warnings.with("/a.ledger"), SizeIs(1));
+  std::filesystem::remove_all(file + ".unreadable");
+  look("d");
+  EXPECT_THAT(warnings.with("/a.ledger"), SizeIs(2)) << "it could be set aside now";
+  EXPECT_TRUE(std::filesystem::exists(file + ".unreadable"));
+  recovery.stop();
+  log_.tap(nullptr);
+}
+
 }  // namespace
 }  // namespace sluice::runtime
