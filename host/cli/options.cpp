@@ -276,8 +276,9 @@ OrExit<std::string> read_named(const Arguments& arguments, const std::string& op
   std::string bytes;
   std::array<char, 64 * 1024> piece;
   ssize_t got = 0;
-  while (bytes.size() <= kMostBytes && (got = ::read(file->get(), piece.data(), piece.size())) > 0) {
-    bytes.append(piece.data(), static_cast<std::size_t>(got));
+  while (bytes.size() <= kMostBytes &&
+         ((got = ::read(file->get(), piece.data(), piece.size())) > 0 || (got < 0 && errno == EINTR))) {
+    bytes.append(piece.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   }
   if (got != 0) {
     return Exit::failure("--" + option + " " + arguments.get(option) + ": " +

@@ -1,6 +1,16 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 
+#include <atomic>
+#include <csignal>
+#include <thread>
+
+#include "base/descriptor.hpp"
+#include "base/temporary_folder.hpp"
 #include "host/cli/command.hpp"
+#include "host/cli/options.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -200,6 +210,60 @@ TEST(Commands, AreDescribedWhole) {
       EXPECT_FALSE(flag.help.empty()) << command.name << " --" << flag.name;
     }
   }
+}
+
+/// Handles SIGUSR1, which ends the system call that it meets, for as long as the object lives.
+class CallsInterrupted {
+ public:
+  CallsInterrupted() {
+    struct sigaction action {};
+    action.sa_handler = [](int) { ++handled_; };
+    ::sigaction(SIGUSR1, &action, &before_);
+  }
+  ~CallsInterrupted() { ::sigaction(SIGUSR1, &before_, nullptr); }
+  CallsInterrupted(const CallsInterrupted&) = delete;
+  CallsInterrupted& operator=(const CallsInterrupted&) = delete;
+
+  static int handled() { return handled_; }
+
+ private:
+  static inline std::atomic<int> handled_ = 0;
+  struct sigaction before_ {};
+};
+
+TEST(Arguments, ASignalDoesNotEndTheReadingOfANamedFile) {
+  const auto folder = TemporaryFolder::make("sluice-arguments");
+  ASSERT_TRUE(folder);
+  const std::string pipe = (*folder)->path() + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  Descriptor writer(::open(pipe.c_str(), O_RDWR | O_CLOEXEC));
+  const Descriptor reader(::open(pipe.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto parsed = Arguments::parse(sample(), {"--queue", pipe});
+  ASSERT_TRUE(parsed.has_value());
+  const CallsInterrupted interrupted;
+  std::atomic<bool> ended = false;
+  std::string text;
+  std::jthread reading([&] {
+    const auto read = read_named(*parsed, "queue");
+    text = read.has_error() ? read.error().lines().front() : *read;
+    ended = true;
+  });
+  ASSERT_TRUE(write_all(writer.get(), "begun"));
+  for (int left = 1; left > 0 && !ended;) {
+    ASSERT_EQ(::ioctl(reader.get(), FIONREAD, &left), 0);
+  }
+  // It has read that, and waits for more: nearly all of these come while it does.
+  for (int sent = 0; sent < 200 && !ended; ++sent) {
+    const int before = CallsInterrupted::handled();
+    ::pthread_kill(reading.native_handle(), SIGUSR1);
+    while (CallsInterrupted::handled() == before && !ended) {
+      std::this_thread::yield();
+    }
+  }
+  EXPECT_TRUE(write_all(writer.get(), ", and gone on"));
+  writer.close();
+  reading.join();
+  EXPECT_EQ(text, "begun, and gone on");
 }
 
 }  // namespace
