@@ -164,15 +164,8 @@ std::string out_of_resources(const std::exception& error) {
   }
 }
 
-/// A host and what it stands on.
-struct Ground : HostGround {
-  std::size_t jobs = 0;
-  std::unique_ptr<Host> host{};
-};
-
+/// Why a host cannot start: one line for each thing that is wrong. Empty: it can.
 using Refusal = std::vector<std::string>;
-/// Ground to stand on, or why there is none: one line for each thing that is wrong.
-using Prepared = std::variant<std::shared_ptr<Ground>, Refusal>;
 
 Refusal no_jobs(const config::HostConfig& config) {
   return {"no job to run: no file matches " + joined(config.jobs) +
@@ -191,27 +184,27 @@ class Run {
 
  private:
   // On the errand's thread.
-  Prepared prepare();
-  Prepared prepare_host(const std::shared_ptr<Ground>& ground);
+  Refusal prepare();
+  Refusal prepare_host();
 
-  int serve(Ground& ground);
-  int finish(Ground& ground, int status_if_clean);
+  int serve();
+  int finish(int status_if_clean);
   void say(const DrainCertificate& certificate);
   /// To the companion, where there is one.
   void tell(const DrainCertificate& certificate) {
     options_.companion != nullptr ? options_.companion->host_ends(certificate) : say(certificate);
   }
   /// Leaves word of it for the next host, and tells those who wait.
-  void end(Host& host, const DrainCertificate& certificate, int status) {
+  void end(const DrainCertificate& certificate, int status) {
     if (!certificate.clean) {
-      host.note_unclean_end(joined(certificate.left_behind));
+      host_->note_unclean_end(joined(certificate.left_behind));
     }
-    host.farewell({status, certificate.text()});
+    host_->farewell({status, certificate.text()});
   }
-  void tell_collectors(Ground& ground);
+  void tell_collectors();
   void bound_by(int nth, Duration drain_timeout);
   int refuse(const Refusal& lines);
-  DrainCertificate certificate_of(JobSet::Drained drained, const Ground& ground) const;
+  DrainCertificate certificate_of(JobSet::Drained drained) const;
 
   const RunOptions& options_;
   HostEvents& events_;
@@ -221,70 +214,73 @@ class Run {
   SystemClock clock_;
   SeededRandom random_;
   std::atomic<SteadyTime> draining_since_{SteadyTime::max()};
-  std::optional<Prepared> prepared_;
+  // Made by the errand, then used by the main thread.
+  HostGround ground_;
+  std::unique_ptr<Host> host_;
+  std::size_t jobs_ = 0;  ///< with which it starts
+  Refusal refusal_;
   // Last, so that it ends before what it uses.
   Errand errand_;
 };
 
-Prepared Run::prepare() {
-  auto ground = std::make_shared<Ground>();
+Refusal Run::prepare() {
   try {
     const auto loaded = config::load_host_config(options_.config_file, config::process_environment());
     if (!loaded) {
       return mapped(loaded.error(), &config::ConfigError::text);
     }
-    ground->config = *loaded;
-    ground->config.allow_insecure_files = options_.allow_insecure_files;
-    ground->name = host_name(ground->config);
+    ground_.config = *loaded;
+    ground_.config.allow_insecure_files = options_.allow_insecure_files;
+    ground_.name = host_name(ground_.config);
     log_.set(options_.companion != nullptr ? observe::LogLevel::off
-                                           : static_cast<observe::LogLevel>(ground->config.log_level),
-             static_cast<observe::LogFormat>(ground->config.log_format));
+                                           : static_cast<observe::LogLevel>(ground_.config.log_level),
+             static_cast<observe::LogFormat>(ground_.config.log_format));
     auto telemetry =
-        Telemetry::open({ground->config, ground->name, observe::build_info().version, log_, clock_, random_});
+        Telemetry::open({ground_.config, ground_.name, observe::build_info().version, log_, clock_, random_});
     if (!telemetry) {
       return Refusal{telemetry.error().message()};
     }
-    ground->telemetry = std::move(*telemetry);
-    return prepare_host(ground);
+    ground_.telemetry = std::move(*telemetry);
+    return prepare_host();
   } catch (const std::exception& error) {  // No memory, or no thread.
     return Refusal{out_of_resources(error)};
   }
 }
 
-Prepared Run::prepare_host(const std::shared_ptr<Ground>& ground) {
-  auto planned = load_job_plans(ground->config, ground->plugins, [](const config::JobConfig&) { return false; });
+Refusal Run::prepare_host() {
+  auto planned = load_job_plans(ground_.config, ground_.plugins, [](const config::JobConfig&) { return false; });
   if (!planned) {
     return mapped(planned.error(), &config::ConfigError::text);
   }
   auto& plans = *planned;
   if (plans.empty()) {
-    return no_jobs(ground->config);
+    return no_jobs(ground_.config);
   }
-  for (const plugin::RejectedPlugin& rejected : ground->plugins.rejected()) {
+  for (const plugin::RejectedPlugin& rejected : ground_.plugins.rejected()) {
     log_.warn("plugin not used", {{"file", rejected.file}, {"why", rejected.why}});
   }
-  ground->jobs = plans.size();
-  ground->book = std::make_unique<cost::CostBook>(ground->config, clock_);
-  ground->queues = std::make_unique<HostQueues>(
-      ground->config, clock_, random_, &ground->metrics, [this](const std::string& text) { log_.warn(text); },
-      ground->book.get());
+  jobs_ = plans.size();
+  ground_.book = std::make_unique<cost::CostBook>(ground_.config, clock_);
+  ground_.queues = std::make_unique<HostQueues>(
+      ground_.config, clock_, random_, &ground_.metrics, [this](const std::string& text) { log_.warn(text); },
+      ground_.book.get());
   HostParts parts{options_.explain, log_, clock_, random_, errand_, events_, {}, {}};
   if (Companion* const them = options_.companion) {
     parts.watch = [them](const work::AttemptEnd& end) { them->ended(end); };
     parts.reloaded = [them](const ReloadNews& result) { them->reloaded(result); };
   }
-  ground->host = std::make_unique<Host>(*ground, parts);
-  if (auto made = ground->host->prepare(std::move(plans)); !made) {
+  host_ = std::make_unique<Host>(ground_, parts);
+  if (auto made = host_->prepare(std::move(plans)); !made) {
     return Refusal{made.error().message()};
   }
-  return ground;
+  return {};
 }
 
 int Run::run() {
   if (auto started = errand_.start(); !started) {
     return refuse({started.error().message()});
   }
-  const auto work = [this] { return Errand::Rest([this, prepared = prepare()] { prepared_ = prepared; }); };
+  const auto work = [this] { return Errand::Rest([this, refusal = prepare()] { refusal_ = refusal; }); };
   if (!errand_.carry_out(work)) {
     // Nothing was claimed, and what the errand is in, such as the start-up code of a plugin, may never return.
     if (!watchdog_.begin_last_words(kClean)) {
@@ -293,10 +289,7 @@ int Run::run() {
     tell({});
     std::_Exit(kClean);
   }
-  if (const auto* lines = std::get_if<Refusal>(&*prepared_)) {
-    return refuse(*lines);
-  }
-  return serve(*std::get<std::shared_ptr<Ground>>(*prepared_));
+  return refusal_.empty() ? serve() : refuse(refusal_);
 }
 
 void Run::bound_by(int nth, Duration drain_timeout) {
@@ -307,17 +300,17 @@ void Run::bound_by(int nth, Duration drain_timeout) {
   watchdog_.end_by(now + (nth == 1 ? drain_timeout + kDrainMargin : kHardStopMargin));
 }
 
-int Run::serve(Ground& ground) {
-  Host& host = *ground.host;
-  watchdog_.set_last_words([this, &ground] {
-    const DrainCertificate certificate = certificate_of(ground.host->account(), ground);
+int Run::serve() {
+  Host& host = *host_;
+  watchdog_.set_last_words([this] {
+    const DrainCertificate certificate = certificate_of(host_->account());
     const int status = certificate.clean ? kClean : kAbandoned;
-    return Watchdog::Ending{status, [this, &ground, certificate, status] {
-                              end(*ground.host, certificate, status);
+    return Watchdog::Ending{status, [this, certificate, status] {
+                              end(certificate, status);
                               say(certificate);
                             }};
   });
-  const Duration drain_timeout = ground.config.drain_timeout;
+  const Duration drain_timeout = ground_.config.drain_timeout;
   events_.on_termination([this, &host, drain_timeout](int nth) {
     bound_by(nth, drain_timeout);
     if (nth == 1) {
@@ -329,32 +322,32 @@ int Run::serve(Ground& ground) {
   if (auto started = host.start(); !started) {
     log_.print("sluice: " + started.error().message() + "\n");
     host.hard_stop();
-    return finish(ground, kConfiguration);
+    return finish(kConfiguration);
   }
   if (!events_.terminating()) {
-    log_.info("running", {{"host", ground.name}, {"jobs", ground.jobs}, {"plugins", ground.plugins.plugins().size()}});
+    log_.info("running", {{"host", ground_.name}, {"jobs", jobs_}, {"plugins", ground_.plugins.plugins().size()}});
   }
   if (options_.companion != nullptr) {
-    options_.companion->host_runs(*ground.queues, events_);
+    options_.companion->host_runs(*ground_.queues, events_);
   }
   host.run(options_.until_empty, options_.progress);
-  return finish(ground, kClean);
+  return finish(kClean);
 }
 
-int Run::finish(Ground& ground, int status_if_clean) {
+int Run::finish(int status_if_clean) {
   if (draining_since_.load() == SteadyTime::max()) {
-    bound_by(1, ground.config.drain_timeout);
+    bound_by(1, ground_.config.drain_timeout);
   }
-  Host& host = *ground.host;
+  Host& host = *host_;
   const JobSet::Drained drained = host.drain();
   const int status = drained.clean ? status_if_clean : kAbandoned;
   if (!watchdog_.begin_last_words(status)) {
     leave_to_watchdog();
   }
-  const DrainCertificate certificate = certificate_of(drained, ground);
-  end(host, certificate, status);
+  const DrainCertificate certificate = certificate_of(drained);
+  end(certificate, status);
   tell(certificate);
-  tell_collectors(ground);
+  tell_collectors();
   const bool hangs = !drained.clean || drained.threads_left || errand_.under_way() || host.waits_for_store() ||
                      events_.hard_stop_requested();
   if (hangs && SLUICE_GUARD(hung_threads_left)) {
@@ -368,16 +361,16 @@ int Run::finish(Ground& ground, int status_if_clean) {
   return status;
 }
 
-DrainCertificate Run::certificate_of(JobSet::Drained drained, const Ground& ground) const {
+DrainCertificate Run::certificate_of(JobSet::Drained drained) const {
   DrainCertificate certificate;
   certificate.jobs = std::move(drained.jobs);
   certificate.clean = drained.clean;
   certificate.left_behind = std::move(drained.left_behind);
   const SteadyTime since = draining_since_;
   certificate.took = since == SteadyTime::max() ? Duration::zero() : clock_.steady_now() - since;
-  certificate.dynamodb = ground.queues->cost();
+  certificate.dynamodb = ground_.queues->cost();
   if (certificate.dynamodb) {
-    certificate.cost = BookedCost{ground.book->view(), ground.book->prices()};
+    certificate.cost = BookedCost{ground_.book->view(), ground_.book->prices()};
   }
   return certificate;
 }
@@ -401,12 +394,12 @@ void Run::say(const DrainCertificate& certificate) {
 }
 
 /// What log senders and traces still have, within the drain's time; the certificate is out by now.
-void Run::tell_collectors(Ground& ground) {
+void Run::tell_collectors() {
   if (events_.hard_stop_requested()) {
     return;
   }
-  const SteadyTime end = draining_since_.load() + ground.config.drain_timeout + kLastShipping;
-  ground.telemetry->flush(std::min(end, clock_.steady_now() + kLongestShipping));
+  const SteadyTime end = draining_since_.load() + ground_.config.drain_timeout + kLastShipping;
+  ground_.telemetry->flush(std::min(end, clock_.steady_now() + kLongestShipping));
   static_cast<void>(log_.flush(kFlushTime));
 }
 
