@@ -63,6 +63,20 @@ TEST(ModelTransactions, AnItemMayBeInOneOnlyOnce) {
   EXPECT_EQ(rig.ask("TransactWriteItems", items(kPutB + "," + kPutB)).error(), "ValidationException");
 }
 
+TEST(ModelTransactions, HoldFourMegabytesOfItems) {
+  ModelRig rig;
+  const auto put = [](int number) {
+    return R"({"Put":{"TableName":"jobs","Item":{"id":{"S":")" + std::to_string(number) + R"("},"b":{"S":")" +
+           std::string(400'000, 'x') + R"("}}}})";
+  };
+  std::string parts = put(0);
+  for (int number = 1; number < 10; ++number) {
+    parts += "," + put(number);
+  }
+  EXPECT_EQ(rig.ask("TransactWriteItems", items(parts)).status, 200);
+  EXPECT_EQ(rig.ask("TransactWriteItems", items(parts + "," + put(10))).error(), "ValidationException");
+}
+
 TEST(ModelTransactions, GetSeesAllItemsAtOnce) {
   ModelRig rig;
   rig.ask("TransactWriteItems", items(kPutA + "," + kPutB));

@@ -27,8 +27,6 @@ constexpr std::size_t kCountedPages = 1;
 // Of one round over the shards.
 constexpr std::size_t kListRound = 1'000;
 constexpr std::size_t kFencedTogether = dynamo::kMostActions / 2;  // with as many fences
-// DynamoDB's limit is 4 MB for all items of a transaction, those that are only changed or removed included.
-constexpr std::size_t kMostBytes = 3'000'000;
 
 constexpr std::int64_t kMostAPage = 1'000;
 constexpr char kForward = 'f';
@@ -478,29 +476,25 @@ class LeasedOperator final : public table::RecordOperator {
   // In transactions that look at who owns the shards. Whoever was frozen before such a write, for however long, writes
   // nothing then.
   void write_fenced(const std::vector<OfShard>& tasks, WallTime now, Deadline deadline) const {
-    for (auto first = tasks.begin(); first != tasks.end();) {
-      auto last = first;
-      for (std::size_t bytes = 0; last != tasks.end() && last - first < std::ptrdiff_t{kFencedTogether}; ++last) {
-        bytes += table::item_bytes(last->task->item);
-        if (last != first && bytes > kMostBytes) {
-          break;
-        }
-      }
+    const auto bytes_of = [](const OfShard& one) { return table::item_bytes(one.task->item); };
+    for (std::span<const OfShard> left(tasks); !left.empty();) {
+      const auto together = left.first(table::fitting(left, kFencedTogether, bytes_of));
+      left = left.subspan(together.size());
       dynamo::TransactWriteRequest request{.actions = {}, .token = table::transaction_token(place(), parts_.nonces)};
       std::vector<OwnerFence> fences;
-      for (auto one = first; one != last; ++one) {
-        if (std::find(fences.begin(), fences.end(), one->fence) == fences.end()) {
-          fences.push_back(one->fence);
-          request.actions.push_back(owner_check(place().table, one->fence));
+      for (const OfShard& one : together) {
+        if (std::find(fences.begin(), fences.end(), one.fence) == fences.end()) {
+          fences.push_back(one.fence);
+          request.actions.push_back(owner_check(place().table, one.fence));
         }
       }
-      for (auto one = first; one != last; ++one) {
-        request.actions.push_back(table::request_of(in_place(*one->task, now)));
+      for (const OfShard& one : together) {
+        request.actions.push_back(table::request_of(in_place(*one.task, now)));
       }
       const auto result = parts_.client.transact(request, deadline);
-      for (; first != last; ++first) {
+      for (const OfShard& one : together) {
         const auto fence =
-            static_cast<std::size_t>(std::find(fences.begin(), fences.end(), first->fence) - fences.begin());
+            static_cast<std::size_t>(std::find(fences.begin(), fences.end(), one.fence) - fences.begin());
         const bool gone = !result && fence < result.error().cancellation_reasons.size() &&
                           result.error().cancellation_reasons[fence].stood_in_the_way();
         if (gone) {

@@ -39,8 +39,8 @@ table::RecordWrite insert_of(const table::QueueTable& table, const dynamo::Item&
 /// a twenty-fifth of a request. One with an id of the sender's own, a deduplication id or a unique key is a transaction
 /// (`insert_keyed`).
 ///
-/// A group's messages are put one after the other, and none behind one that may not be there. One without a group goes
-/// to another shard where its own is throttled.
+/// A group's messages are put one after the other, and none behind one that may not be there. One without a group whose
+/// id the store makes goes to another shard where its own is throttled.
 ///
 /// An id that was made by `id_at` says where its message lies. Sent under it for the first time, that one is put there
 /// and costs what one does whose id the store makes; `send` looks for it, wherever it lies by now.
@@ -169,11 +169,11 @@ class LeasedSender final : public Sender {
 
   void send_round(const Drafts& round, std::uint32_t shards, Deadline deadline) const {
     std::vector<KeyedDraft> keyed;
-    Drafts bound;  // to the shard of their group
+    Drafts bound;  // to the shard of their group, or the one that their id says
     Drafts free;
     for (Draft* draft : round) {
       if (draft->is_plain()) {
-        (draft->message->group.empty() ? free : bound).push_back(draft);
+        (draft->message->group.empty() && draft->message->id.empty() ? free : bound).push_back(draft);
       } else {
         keyed.push_back({.item = std::move(draft->item), .result = draft->result, .message = draft->message});
       }

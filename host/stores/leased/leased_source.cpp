@@ -14,6 +14,7 @@
 #include "host/queue/message.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/leased/ownership_items.hpp"
+#include "host/stores/table/item_values.hpp"
 #include "host/stores/table/statements.hpp"
 #include "host/stores/table/table_clock.hpp"
 #include "host/stores/table/table_errors.hpp"
@@ -243,7 +244,9 @@ class DirectClaimer {
                       Attempt& attempt, Deadline deadline) {
     bool all = true;
     while (!wanted.empty()) {
-      const std::size_t count = std::min(wanted.size(), kMostInTransaction);
+      const std::size_t count = table::fitting(std::span(wanted), kMostInTransaction, [](const owned::Entry* one) {
+        return table::item_bytes(item_of(*one));
+      });
       const table::Moment now = parts_.now();
       const WallTime until = whole_milliseconds(later(now.wall, request.visibility));
       dynamo::TransactWriteRequest claim;

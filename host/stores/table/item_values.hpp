@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "base/clock.hpp"
@@ -18,6 +20,21 @@ inline constexpr std::size_t kMaxItemBytes = 400 * 1024;
 inline constexpr std::size_t kMaxIdBytes = 2048;
 /// Of values in one batch: a request holds 16 MB, and JSON may write a byte as six.
 inline constexpr std::size_t kMaxBatchBytes = 2'500'000;
+/// Of all items of a transaction, those that are only changed or removed included. DynamoDB's limit is 4 MB.
+inline constexpr std::size_t kMaxTransactionBytes = 3'000'000;
+
+/// How many of these one transaction takes: at most so many, no more than it holds, and the first in any case.
+template <typename One, typename BytesOf>
+std::size_t fitting(std::span<One> all, std::size_t most, const BytesOf& bytes_of) {
+  std::size_t count = 0;
+  for (std::size_t bytes = 0; count < std::min(all.size(), most); ++count) {
+    bytes += bytes_of(all[count]);
+    if (count > 0 && bytes > kMaxTransactionBytes) {
+      break;
+    }
+  }
+  return count;
+}
 
 /// Longest failure text that is kept with a message, in bytes.
 inline constexpr std::size_t kMaxFailureBytes = 1024;

@@ -10,9 +10,6 @@
 namespace sluice::queue::table {
 namespace {
 
-// DynamoDB's limit is 4 MB for all items of a transaction.
-constexpr std::size_t kMostBytes = 3'000'000;
-
 /// Whether another try may go better: others were at the same items, or DynamoDB was busy.
 bool passes(const dynamo::Error& error) {
   return error.kind == dynamo::ErrorKind::conditional_check_failed || error.kind == dynamo::ErrorKind::throttled ||
@@ -133,8 +130,9 @@ std::vector<KeyedInserter::Lot> KeyedInserter::lots(Entries& entries) const {
     if (meets) {
       continue;
     }
-    const std::size_t size = item_bytes(entry.draft.item);
-    if (all.empty() || all.back().size() == terms_.most_together || bytes + size > kMostBytes) {
+    const std::size_t replaced = entry.draft.replace ? item_bytes(entry.before.item) : 0;
+    const std::size_t size = item_bytes(entry.draft.item) + replaced;
+    if (all.empty() || all.back().size() == terms_.most_together || bytes + size > kMaxTransactionBytes) {
       all.emplace_back();
       bytes = 0;
     }

@@ -458,6 +458,13 @@ TEST_F(LeasedBorrowerTest, AMessageThatLiesThereUnchangedHasNotBeenRemovedByAnEa
   EXPECT_THAT(items("orders#"), SizeIs(1));
 }
 
+TEST_F(LeasedBorrowerTest, MoreThanATransactionHoldsIsClaimedInSeveral) {
+  for (int i = 0; i < 12; ++i) {
+    send({.body = std::string(390'000, 'x'), .group = "g"});  // all of them in one shard
+  }
+  EXPECT_THAT(take(100), SizeIs(12));
+}
+
 TEST_F(LeasedBorrowerTest, AnOwnersRemovalIsOneWriteUnit) {
   std::vector<Completion> done;
   std::vector<owned::Out> outs;

@@ -195,6 +195,20 @@ TEST_F(LeasedQueuesTest, AMadeMessageCostsOneWriteUnitAndItsShareOfABatch) {
   EXPECT_EQ(after.at("BatchExecuteStatement") - before.at("BatchExecuteStatement"), 2U);
 }
 
+TEST_F(LeasedQueuesTest, LargeRecordsAreReplacedInSeveralTransactions) {
+  std::vector<StoredMessage> records(12);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    records[i].message = {.id = "A-" + std::to_string(i), .body = std::string(390'000, 'x')};
+    records[i].message.sent_at = records[i].created_at = records[i].updated_at = clock_.wall_now();
+  }
+  for (const PutMode mode : {PutMode::insert, PutMode::replace}) {
+    for (const PutResult& result : desk_->put("orders", records, mode, soon())) {
+      EXPECT_EQ(result.status, PutStatus::written) << result.error.message();
+    }
+  }
+  EXPECT_THAT(listed({.half = Half::standard, .limit = 100}), SizeIs(12));
+}
+
 TEST_F(LeasedQueuesTest, AnOwnIdCostsItsAliasToo) {
   send({.id = "A-1", .body = "x"});
   const double units = write_units();

@@ -91,6 +91,31 @@ TEST_F(SenderOrder, AThrottledShardHoldsUpNobodyElse) {
   EXPECT_EQ(ids, std::set<std::string>(put_[""].begin(), put_[""].end())) << "each is known by where it lies";
 }
 
+TEST_F(SenderOrder, AMessageWhoseIdSaysWhereItLiesGoesToNoOtherShard) {
+  test::model::ModelSettings settings;
+  settings.limits.partition_write = 100;
+  model_.configure(settings);
+  // All that the group's shard takes in a second.
+  send_all(std::vector<NewMessage>(100, {.body = "x", .group = "g"}));
+  const auto moment = sender_->moment(soon());
+  ASSERT_TRUE(moment);
+  std::vector<NewMessage> messages(70, {.body = "x"});
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    messages[i].id = sender_->id_at(*moment, "sending", i, messages[i]).value();
+  }
+  const auto results = sender_->send_fresh(messages, soon());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    EXPECT_EQ(results[i].id, messages[i].id);
+  }
+  // Whoever sends all of it again finds what is there.
+  clock_.advance(5s);
+  const auto again = send_all(messages);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    EXPECT_EQ(again[i].status, results[i].status == SendStatus::sent ? SendStatus::duplicate_id : SendStatus::sent);
+  }
+  EXPECT_EQ(put_[""].size(), messages.size());
+}
+
 TEST_F(SenderOrder, AMessageThatCanNeverBeStoredHoldsUpNobody) {
   const auto results = send_all({{.body = std::string(500'000, 'x'), .group = "g"}, {.body = "2", .group = "g"}});
   EXPECT_EQ(results[0].status, SendStatus::failed);

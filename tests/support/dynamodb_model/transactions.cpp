@@ -1,5 +1,6 @@
 #include "tests/support/dynamodb_model/transactions.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -14,6 +15,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMaxParts = 100;
+constexpr std::size_t kMaxTransactionBytes = 4 * 1024 * 1024;
 constexpr Duration kTokenLife = std::chrono::minutes(10);
 
 // "Transaction cancelled, please refer cancellation reasons for specific reasons [None, ConditionalCheckFailed]".
@@ -48,6 +50,14 @@ std::string capacity_alone(const Context& context, const Arguments& arguments) {
   std::string out;
   context.usage.append_json(out, arguments.text("ReturnConsumedCapacity"), true, true);
   return out.empty() ? "{}" : "{" + out.substr(1) + "}";
+}
+
+std::size_t bytes_of(const std::vector<Change>& changes) {
+  std::size_t total = 0;
+  for (const Change& change : changes) {
+    total += std::max(change.before ? change.before->bytes : 0, change.after ? change.after->bytes : 0);
+  }
+  return total;
 }
 
 Position place_of(const Write& write) {
@@ -186,6 +196,9 @@ std::string Transactions::run(Context& context, const Arguments& arguments, std:
   }
   if (failed) {
     throw cancelled(reasons);
+  }
+  if (bytes_of(changes) > kMaxTransactionBytes) {
+    throw validation("The aggregate size of the items in the transaction exceeds 4 MB");
   }
   for (Change& change : changes) {
     const Table& table = *change.table;
