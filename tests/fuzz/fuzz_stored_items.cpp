@@ -55,7 +55,7 @@ void read_leased(const Item& item) {
   static_cast<void>(leased::state_of(item).is_suspect());
   static_cast<void>(leased::shard_of(item));
   static_cast<void>(leased::held_sort(item));
-  static_cast<void>(leased::next_version(leased::version_of(item)));
+  static_cast<void>(leased::version_of(item).next());
   static_cast<void>(leased::oddity_of(item));
   static_cast<void>(leased::native_of(item));
   static_cast<void>(leased::alias_target(item));

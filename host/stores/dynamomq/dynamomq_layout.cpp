@@ -1,6 +1,5 @@
 #include <utility>
 
-#include "base/timestamp.hpp"
 #include "dynamo/item_reading.hpp"
 #include "host/stores/dynamomq/dynamomq_roles.hpp"
 #include "host/stores/dynamomq/record.hpp"
@@ -21,12 +20,6 @@ class DynamoMqLayout final : public table::RecordLayout {
   StoredMessage decode(const dynamo::Item& item) const override { return decode_record(item); }
   StoredMessage decode_state(const dynamo::Item& item) const override { return decode_standing(item); }
   table::VersionMark version_of(const dynamo::Item& item) const override { return dynamomq::version_of(item); }
-  void touch(dynamo::Item& item, std::string_view nonce, WallTime now) const override {
-    const std::int64_t version = version_of(item).next();
-    item.insert_or_assign(std::string(attribute::kVersion), dynamo::AttributeValue::number(version));
-    item.insert_or_assign(std::string(attribute::kUpdatedAt), format_timestamp(now));
-    item.insert_or_assign(std::string(attribute::kNonce), std::string(nonce));
-  }
 
   Result<std::vector<dynamo::TransactAction>> put(const EmittedMessage& emitted, const std::string& token,
                                                   WallTime now) const override {

@@ -246,7 +246,7 @@ class DynamoMqOperator final : public table::RecordOperator {
   table::RecordWrite write_of(Task& task, WallTime now) const {
     const Change& change = *task.change;
     if (task.removes() && !change.version) {
-      table::RecordWrite removal = removal_of(place().table, {change.id, {}});
+      table::RecordWrite removal = removal_of(kNames, place().table, {change.id, {}});
       removal.whatever_it_is = true;
       return removal;
     }
@@ -260,13 +260,14 @@ class DynamoMqOperator final : public table::RecordOperator {
       }
     }
     if (task.removes()) {
-      return removal_of(place().table, std::move(expected));
+      return removal_of(kNames, place().table, std::move(expected));
     }
-    const MayHave may_have{.marks = !seen || marks_of(task.item) != 0,
-                           .failure = !seen || task.item.contains(attribute::kFailure),
-                           .checkpoint = !seen || task.item.contains(attribute::kCheckpoint)};
+    const table::MayHave may_have{.marks = !seen || marks_of(task.item) != 0,
+                                  .failure = !seen || task.item.contains(attribute::kFailure),
+                                  .checkpoint = !seen || task.item.contains(attribute::kCheckpoint)};
     task.nonce = parts_.nonces.anonymous();
-    return update_of(place().table, std::move(expected), {task.nonce, now}, attributes_of(task.wanted(now), may_have));
+    return update_of(kNames, place().table, std::move(expected), {task.nonce, now},
+                     attributes_of(kNames, task.wanted(now), may_have));
   }
 
   void write(const std::vector<Task*>& tasks, Deadline deadline) const override {

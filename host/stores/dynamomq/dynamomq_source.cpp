@@ -248,8 +248,9 @@ class Claimer {
     std::vector<table::RecordWrite> writes;
     for (const auto& candidate : candidates) {
       nonces.push_back(parts_.nonces.next());
-      writes.push_back(update_of(place_.table, {candidate.id, candidate.version, half_, {}, candidate.sort_key},
-                                 {nonces.back(), terms.now}, attributes_of(core::claim(candidate.state, terms)), true));
+      writes.push_back(update_of(kNames, place_.table, {candidate.id, candidate.version, half_, {}, candidate.sort_key},
+                                 {nonces.back(), terms.now}, attributes_of(kNames, core::claim(candidate.state, terms)),
+                                 true));
     }
     auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::none, deadline);
     std::vector<UnresolvedClaim> unknown;
@@ -392,7 +393,7 @@ class CompletionWriter {
     const auto all = mapped(receipts, [](const Receipt& receipt) { return &receipt; });
     find_held(all, deadline);
     const auto write = [&](std::size_t i, std::int64_t version, bool) {
-      return update(receipts[i], i, version, now.wall, attributes_of(core::extension(invisible_until)));
+      return update(receipts[i], i, version, now.wall, attributes_of(kNames, core::extension(invisible_until)));
     };
     auto results = writer_.extend(all, table::until(now.steady, visibility), write, deadline);
     for (std::size_t i = 0; i < receipts.size(); ++i) {
@@ -456,7 +457,7 @@ class CompletionWriter {
                               const table::RecordChange& change, std::size_t room = 0) {
     table::DeliveryWrite write;
     write.nonce = room > 0 ? parts_.nonces.padded(room) : parts_.nonces.next();
-    write.record = update_of(place_.table, expected(receipt, index, version), {write.nonce, now}, change);
+    write.record = update_of(kNames, place_.table, expected(receipt, index, version), {write.nonce, now}, change);
     write.decided = held_[index].unread;
     return write;
   }
@@ -467,14 +468,14 @@ class CompletionWriter {
     const core::MessageState& state = held_[index].state;
     table::DeliveryWrite write;
     if (completion.action == CompletionAction::remove) {
-      write.record = removal_of(place_.table, expected(receipt, index, version));
+      write.record = removal_of(kNames, place_.table, expected(receipt, index, version));
       write.decided = held_[index].unread;
     } else {
       core::StateChange change = core::end(completion, state, now);
       if (!with_failure) {
         change.failure.reset();
       }
-      write = update(receipt, index, version, now, attributes_of(change, {.marks = state.marks != 0}),
+      write = update(receipt, index, version, now, attributes_of(kNames, change, {.marks = state.marks != 0}),
                      completion.action == CompletionAction::keep ? kClaimBytes : 0);
       write.has_failure = change.failure.has_value();
     }

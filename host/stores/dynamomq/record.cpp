@@ -44,15 +44,13 @@ Error invalid(std::string message) { return {ErrorCode::invalid, std::move(messa
 constexpr std::array kTimes{attribute::kCreatedAt, attribute::kUpdatedAt, attribute::kSentAt, attribute::kReceivedAt,
                             attribute::kInvisibleUntilAt};
 
-/// A time as an attribute; empty: none.
-std::string stored_time(const std::optional<WallTime>& time) { return time ? format_timestamp(*time) : std::string(); }
-
 // All that the fields say, but for the content.
 void put_state(Item& item, const StoredMessage& record) {
   item.emplace(attribute::kId, record.message.id);
   item.emplace(attribute::kVersion, AttributeValue::number(record.version));
   item.emplace(attribute::kUpdatedAt, format_timestamp(record.updated_at));
-  auto state = attributes_of({.half = record.half,
+  auto state = attributes_of(kNames,
+                             {.half = record.half,
                               .sent_at = record.message.sent_at,
                               .hidden_until = record.invisible_until,
                               .received_at = record.received_at,
@@ -156,45 +154,6 @@ std::int64_t make_locator(std::string_view sort_key) {
 
 bool may_be_of(const Receipt& receipt, std::string_view sort_key) {
   return receipt.locator == 0 || receipt.locator == make_locator(sort_key);
-}
-
-table::RecordChange attributes_of(const core::StateChange& change, MayHave may_have) {
-  table::RecordChange made;
-  auto& set = made.set;
-  if (change.half) {
-    set.emplace_back(attribute::kQueueType, std::string(to_string(*change.half)));
-  }
-  if (change.receives) {
-    set.emplace_back(attribute::kReceiveCount, AttributeValue::number(*change.receives));
-  }
-  if (change.sent_at) {
-    set.emplace_back(attribute::kSentAt, format_timestamp(*change.sent_at));
-  }
-  if (change.received_at) {
-    set.emplace_back(attribute::kReceivedAt, stored_time(*change.received_at));
-  }
-  if (change.hidden_until) {
-    set.emplace_back(attribute::kInvisibleUntilAt, stored_time(*change.hidden_until));
-  }
-  if (change.created_at) {
-    set.emplace_back(attribute::kCreatedAt, format_timestamp(*change.created_at));
-  }
-  if (change.failure && !change.failure->empty()) {
-    set.emplace_back(attribute::kFailure, table::encode_failure(*change.failure));
-  } else if (change.failure && may_have.failure) {
-    made.removed.push_back(attribute::kFailure);
-  }
-  if (change.checkpoint && !change.checkpoint->empty()) {
-    set.emplace_back(attribute::kCheckpoint, dynamo::Binary{*change.checkpoint});
-  } else if (change.checkpoint && may_have.checkpoint) {
-    made.take_away(attribute::kCheckpoint, dynamo::Binary{});
-  }
-  if (change.marks.value_or(0) != 0) {
-    set.emplace_back(attribute::kMarks, AttributeValue::number(*change.marks));
-  } else if (change.marks && may_have.marks) {
-    made.take_away(attribute::kMarks, AttributeValue::number(0));
-  }
-  return made;
 }
 
 StoredMessage decode_standing(const Item& item) {

@@ -69,15 +69,6 @@ std::int64_t make_locator(std::string_view sort_key);
 /// Whether the receipt is of a message with that `sent_at`; of one without a fingerprint nobody can tell: true.
 bool may_be_of(const Receipt& receipt, std::string_view sort_key);
 
-/// Attributes that a record may have, so that a change which takes them away has to name them.
-struct MayHave {
-  bool marks = true;
-  bool failure = true;
-  bool checkpoint = true;
-};
-/// A change of a message's state as this layout's attributes.
-table::RecordChange attributes_of(const core::StateChange& change, MayHave may_have = {});
-
 /// Reads any item whatever; what is missing or of another type takes its default. Never fails.
 StoredMessage decode_record(const dynamo::Item& item);
 

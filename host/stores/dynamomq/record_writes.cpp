@@ -1,20 +1,14 @@
 #include "host/stores/dynamomq/record_writes.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "base/ranges.hpp"
-#include "base/timestamp.hpp"
 #include "dynamo/item_reading.hpp"
 #include "host/stores/dynamomq/record.hpp"
-#include "host/stores/table/item_values.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
-
-using dynamo::AttributeValue;
 
 using table::StatementFate;
 
@@ -50,27 +44,6 @@ void find_out(const Insert& insert, const dynamo::Result<table::FoundRecords>& r
 }
 
 }  // namespace
-
-table::RecordWrite update_of(std::string_view table, table::Expected expected, const WriteMark& mark,
-                             table::RecordChange change, bool returning) {
-  table::RecordWrite write{.table = table, .expected = std::move(expected), .returning = returning};
-  write.names = &kNames;
-  auto& set = write.change.set;
-  set.reserve(change.set.size() + 3);
-  set.emplace_back(attribute::kVersion, AttributeValue::number(write.expected.version.next()));
-  set.emplace_back(attribute::kUpdatedAt, format_timestamp(mark.now));
-  set.emplace_back(attribute::kNonce, std::string(mark.nonce));
-  std::move(change.set.begin(), change.set.end(), std::back_inserter(set));
-  write.change.removed = std::move(change.removed);
-  return write;
-}
-
-table::RecordWrite removal_of(std::string_view table, table::Expected expected) {
-  table::RecordWrite write{.kind = table::RecordWrite::Kind::remove, .table = table, .expected = std::move(expected)};
-  write.returning = true;
-  write.names = &kNames;
-  return write;
-}
 
 dynamo::QueryRequest query_of_half(const table::QueueTable& place, Half half) {
   dynamo::QueryRequest query;

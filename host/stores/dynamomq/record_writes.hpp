@@ -21,21 +21,6 @@
 
 namespace sluice::queue::dynamomq {
 
-/// What every update leaves beside its change.
-struct WriteMark {
-  std::string_view nonce;
-  WallTime now{};
-};
-
-// Writes of a table, whose name outlives them. Each is conditional on the version that is expected. Items are only ever
-// updated, never put again, so that attributes which we do not know stay.
-
-/// Raises the version, sets updated_at and the nonce, and applies `change`; returns the new item when `returning`.
-table::RecordWrite update_of(std::string_view table, table::Expected expected, const WriteMark& mark,
-                             table::RecordChange change, bool returning = false);
-/// Returns the old item: the one way to tell a removal from a record that was gone already.
-table::RecordWrite removal_of(std::string_view table, table::Expected expected);
-
 /// Reads one half, from the index.
 dynamo::QueryRequest query_of_half(const table::QueueTable& place, Half half);
 

@@ -2,9 +2,12 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/clock.hpp"
+#include "base/timestamp.hpp"
 #include "host/stores/table/metadata_items.hpp"
 
 /// Names and limits of a DynamoMQ v0.11.0 table, and of what this host adds to its items.
@@ -49,14 +52,27 @@ inline constexpr Duration kInstant = std::chrono::nanoseconds(1);
 /// and the mark of a suspect.
 inline constexpr std::size_t kClaimBytes = 2 * 30 + 2 * 20 + 17;
 
+/// A time as an attribute; empty: none.
+inline dynamo::AttributeValue stored_time(const std::optional<WallTime>& time) {
+  return time ? format_timestamp(*time) : std::string();
+}
+
 inline constexpr table::LayoutNames kNames{.hash = attribute::kId,
                                            .expires = attribute::kLoneExpires,
                                            .version = attribute::kVersion,
                                            .nonce = attribute::kNonce,
                                            .unique_token = attribute::kUniqueToken,
+                                           .updated = attribute::kUpdatedAt,
+                                           .receives = attribute::kReceiveCount,
+                                           .received = attribute::kReceivedAt,
+                                           .hidden_until = attribute::kInvisibleUntilAt,
+                                           .marks = attribute::kMarks,
+                                           .failure = attribute::kFailure,
+                                           .checkpoint = attribute::kCheckpoint,
                                            .half = attribute::kQueueType,
                                            .sent_at = attribute::kSentAt,
-                                           .hidden_until = attribute::kInvisibleUntilAt,
+                                           .created = attribute::kCreatedAt,
+                                           .time = stored_time,
                                            .life_bytes = kClaimBytes};
 
 }  // namespace sluice::queue::dynamomq

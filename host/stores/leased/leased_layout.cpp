@@ -37,10 +37,6 @@ class LeasedLayout final : public table::RecordLayout {
   StoredMessage decode(const dynamo::Item& item) const override { return decode_record(item); }
   StoredMessage decode_state(const dynamo::Item& item) const override { return decode_standing(item); }
   table::VersionMark version_of(const dynamo::Item& item) const override { return leased::version_of(item); }
-  std::int64_t next_version(const table::VersionMark& version) const override { return leased::next_version(version); }
-  void touch(dynamo::Item& item, std::string_view nonce, WallTime now) const override {
-    leased::touch(item, nonce, now);
-  }
 
   // To a message with an id of its sender's an alias leads, and one that is there may be of a message that is gone:
   // whoever sends with ids of his own finds that out by sending. Any other has the id of the place where it lies,

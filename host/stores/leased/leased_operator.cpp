@@ -449,10 +449,10 @@ class LeasedOperator final : public table::RecordOperator {
   }
 
   table::RecordWrite in_place(const Task& task, WallTime now) const {
-    const AsRead record{Place::of(task.item), task.before};
-    return task.removes()
-               ? remove_message(place().table, record)
-               : update_message(place().table, record, task.nonce, now, attributes_of(task.wanted(now), false));
+    table::Expected expected = as_read(Place::of(task.item), task.before);
+    return task.removes() ? removal_of(kNames, place().table, std::move(expected))
+                          : update_of(kNames, place().table, std::move(expected), {task.nonce, now},
+                                      attributes_of(kNames, task.wanted(now), {.marks = false}));
   }
 
   void write_in_place(const std::vector<Task*>& tasks, WallTime now, Deadline deadline) const {
@@ -498,9 +498,9 @@ class LeasedOperator final : public table::RecordOperator {
         const bool gone = !result && fence < result.error().cancellation_reasons.size() &&
                           result.error().cancellation_reasons[fence].stood_in_the_way();
         if (gone) {
-          first->task->end(ChangeStatus::conflict, 0, changed_since(place().queue, first->task->change->id));
+          one.task->end(ChangeStatus::conflict, 0, changed_since(place().queue, one.task->change->id));
         } else {
-          note(*first->task, result);
+          note(*one.task, result);
         }
       }
     }
@@ -562,7 +562,7 @@ class LeasedOperator final : public table::RecordOperator {
     if (change.created_at) {
       item.erase(std::string(attribute::kCreatedAt));
     }
-    touch(item, task.nonce, now);
+    touch(kNames, item, version_of(item), {task.nonce, now});
     return item;
   }
 

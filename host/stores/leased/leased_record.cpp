@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <utility>
 
 #include "base/text/number.hpp"
@@ -74,6 +73,7 @@ bool is_number_or_absent(const AttributeValue* value) {
 }
 
 // Read as it is written: 1 is spelt by its absence, so that a condition on it means one thing.
+constexpr std::int64_t kLeastNext = 2;
 bool is_version(const AttributeValue* value) { return value == nullptr || whole_number(value).value_or(1) != 1; }
 
 /// What of an item nobody understands.
@@ -180,14 +180,6 @@ void put_standing(Item& item, const StoredMessage& record, const Place& place) {
                      .marks = record.marks,
                      .failure = record.failure,
                      .checkpoint = record.message.checkpoint});
-}
-
-RecordWrite about(RecordWrite::Kind kind, std::string_view table, const AsRead& record) {
-  RecordWrite write{.kind = kind,
-                    .table = table,
-                    .expected = {.id = record.place.partition, .version = record.version, .sort = record.place.sort}};
-  write.names = &kNames;
-  return write;
 }
 
 }  // namespace
@@ -312,17 +304,12 @@ table::VersionMark version_of(const Item& item) {
   if (stored == nullptr) {
     return version_mark(1);
   }
-  return {*stored, is_version(stored) ? whole_number(stored).value_or(0) : 0};
+  return {*stored, is_version(stored) ? whole_number(stored).value_or(0) : 0, kLeastNext};
 }
 
 table::VersionMark version_mark(std::int64_t version) {
-  if (version == 1) {
-    return {std::nullopt, 1};
-  }
-  return table::VersionMark::number_of(version);
+  return {version == 1 ? std::nullopt : std::optional(AttributeValue::number(version)), version, kLeastNext};
 }
-
-std::int64_t next_version(const table::VersionMark& version) { return std::max<std::int64_t>(version.next(), 2); }
 
 core::MessageState state_of(const Item& item) {
   const std::string held = held_sort(item);
@@ -377,7 +364,9 @@ void put_priority(Item& item, Priority priority) {
   }
 }
 
-AttributeValue stored_time(WallTime time) { return AttributeValue::number(millis_of(time)); }
+AttributeValue stored_time(const std::optional<WallTime>& time) {
+  return AttributeValue::number(time ? millis_of(*time) : 0);
+}
 
 Result<Item> encode_content(const NewMessage& message) {
   const std::string_view type = message.content_type.empty() ? kTextPlain : std::string_view(message.content_type);
@@ -451,13 +440,6 @@ std::string native_of(const Item& item) {
   return dynamo::encode_item(foreign);
 }
 
-void touch(Item& item, std::string_view nonce, WallTime now) {
-  const std::int64_t version = next_version(version_of(item));
-  item.insert_or_assign(std::string(attribute::kVersion), AttributeValue::number(version));
-  item.insert_or_assign(std::string(attribute::kNonce), std::string(nonce));
-  item.insert_or_assign(std::string(attribute::kUpdated), stored_time(now));
-}
-
 Item moved_item(Item item, const Place& to, std::optional<WallTime> sent_at) {
   const std::string id = id_of(item);
   const auto sent_before = time_of(item, attribute::kSentAt).value_or(due_of(Place::of(item).sort));
@@ -477,23 +459,8 @@ Item moved_item(Item item, const Place& to, std::optional<WallTime> sent_at) {
 
 // Writes.
 
-RecordWrite remove_message(std::string_view table, const AsRead& record) {
-  RecordWrite write = about(RecordWrite::Kind::remove, table, record);
-  write.returning = true;
-  return write;
-}
-
-RecordWrite update_message(std::string_view table, const AsRead& record, std::string_view nonce, WallTime now,
-                           RecordChange change) {
-  RecordWrite write = about(RecordWrite::Kind::update, table, record);
-  auto& set = write.change.set;
-  set.reserve(change.set.size() + 3);
-  set.emplace_back(attribute::kVersion, AttributeValue::number(next_version(record.version)));
-  set.emplace_back(attribute::kNonce, std::string(nonce));
-  set.emplace_back(attribute::kUpdated, stored_time(now));
-  std::move(change.set.begin(), change.set.end(), std::back_inserter(set));
-  write.change.removed = std::move(change.removed);
-  return write;
+table::Expected as_read(const Place& place, table::VersionMark version) {
+  return {.id = place.partition, .version = std::move(version), .sort = place.sort};
 }
 
 // A shard that has changed hands since has another epoch. One that nobody can read is less than any.
@@ -532,7 +499,7 @@ dynamo::TransactAction remove_item(const table::QueueTable& table, const Place& 
 }
 
 dynamo::TransactAction remove_record(const table::QueueTable& table, const dynamo::Item& read) {
-  return table::request_of(remove_message(table.table, {Place::of(read), version_of(read)}));
+  return table::request_of(removal_of(kNames, table.table, as_read(Place::of(read), version_of(read))));
 }
 
 std::optional<dynamo::TransactAction> free_group(const table::QueueTable& table, const dynamo::Item& read) {
@@ -542,42 +509,14 @@ std::optional<dynamo::TransactAction> free_group(const table::QueueTable& table,
   return remove_item(table, hold_place(table.queue, shard_of(read), id_of(read)));
 }
 
-RecordChange attributes_of(const core::StateChange& change, bool marked) {
-  RecordChange made;
-  const auto time = [](std::optional<WallTime> at) { return at ? stored_time(*at) : AttributeValue::number(0); };
-  if (change.receives) {
-    made.set.emplace_back(attribute::kReceiveCount, AttributeValue::number(*change.receives));
-  }
-  if (change.received_at) {
-    made.set.emplace_back(attribute::kReceived, time(*change.received_at));
-  }
-  if (change.hidden_until) {
-    made.set.emplace_back(attribute::kNotBefore, time(*change.hidden_until));
-  }
-  if (change.marks.value_or(0) != 0) {
-    made.set.emplace_back(attribute::kMarks, AttributeValue::number(*change.marks));
-  } else if (change.marks && marked) {
-    made.removed.push_back(attribute::kMarks);
-  }
-  if (change.checkpoint && !change.checkpoint->empty()) {
-    made.set.emplace_back(attribute::kCheckpoint, dynamo::Binary{*change.checkpoint});
-  } else if (change.checkpoint) {
-    made.take_away(attribute::kCheckpoint, dynamo::Binary{});
-  }
-  if (change.failure) {
-    made.set.emplace_back(attribute::kFailure, table::encode_failure(*change.failure));
-  }
-  return made;
-}
-
 void change_item(dynamo::Item& item, const core::StateChange& change) {
-  const RecordChange made = attributes_of(change, true);
-  for (const auto& [name, value] : made.set) {
-    const bool none = value == AttributeValue::number(0) || (name == attribute::kFailure && change.failure->empty()) ||
-                      (name == attribute::kCheckpoint && change.checkpoint->empty());
-    item.insert_or_assign(std::string(name), value);
-    if (none) {
-      item.erase(std::string(name));
+  RecordChange made = attributes_of(kNames, change);
+  for (auto& [name, value] : made.set) {
+    // So an update spells that there is none.
+    if (value == AttributeValue::number(0) || value == AttributeValue(dynamo::Binary{})) {
+      made.removed.push_back(name);
+    } else {
+      item.insert_or_assign(std::string(name), std::move(value));
     }
   }
   for (const std::string_view name : made.removed) {

@@ -81,8 +81,6 @@ std::string unstorable_id(std::string_view queue);
 /// The `version` of an item as a conditional write compares it; absent, it is 1.
 table::VersionMark version_of(const dynamo::Item& item);
 table::VersionMark version_mark(std::int64_t version);
-/// The one that the next write gives it. Never 1, which is spelt by its absence.
-std::int64_t next_version(const table::VersionMark& version);
 
 /// The id of a message: the one that it brings, or the one that is made of its place.
 std::string id_of(const dynamo::Item& item);
@@ -124,11 +122,6 @@ std::string native_of(const dynamo::Item& item);
 /// created stay said, whatever the new key says.
 dynamo::Item moved_item(dynamo::Item item, const Place& to, std::optional<WallTime> sent_at = {});
 
-/// The same record as it is after a change: its version raised, nonce and time of the change left on it.
-void touch(dynamo::Item& item, std::string_view nonce, WallTime now);
-
-/// A time as an attribute: whole ms since 1970.
-dynamo::AttributeValue stored_time(WallTime time);
 std::optional<WallTime> time_of(const dynamo::Item& item, std::string_view name);
 
 // The writes that make up the life of a message, each conditional on the record's version, and what its transactions
@@ -137,17 +130,8 @@ std::optional<WallTime> time_of(const dynamo::Item& item, std::string_view name)
 using table::RecordChange;
 using table::RecordWrite;
 
-/// A record that is to be as it was, for a write to take effect.
-struct AsRead {
-  Place place;
-  table::VersionMark version;
-};
-
-/// Takes the message away; returns the old item, which is how one that was gone is told.
-RecordWrite remove_message(std::string_view table, const AsRead& record);
-/// Raises the version, leaves nonce and time, and applies `change`.
-RecordWrite update_message(std::string_view table, const AsRead& record, std::string_view nonce, WallTime now,
-                           RecordChange change);
+/// A record that is to be as it was read, for a write to take effect.
+table::Expected as_read(const Place& place, table::VersionMark version);
 
 /// The sort key of a half's mark that a job wants its groups in order, beside its ownership items.
 inline constexpr std::string_view kOrderedKey = "ordered";
@@ -176,10 +160,7 @@ dynamo::TransactAction remove_record(const table::QueueTable& table, const dynam
 /// A dead letter holds its group back no more; nothing for one that holds none.
 std::optional<dynamo::TransactAction> free_group(const table::QueueTable& table, const dynamo::Item& read);
 
-/// A change of a message's state as this layout's attributes, where the message lies. Its half and its place in time
-/// are its key, so that a change of those moves it (`change_item`). `marked`: the record may have marks.
-RecordChange attributes_of(const core::StateChange& change, bool marked);
-/// The same in a whole item. The version stays.
+/// Makes the change in a whole item, wherever that lies then. The version stays.
 void change_item(dynamo::Item& item, const core::StateChange& change);
 
 }  // namespace sluice::queue::leased

@@ -3,8 +3,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
+#include "base/clock.hpp"
 #include "host/stores/table/metadata_items.hpp"
 
 /// Names and limits of a table of the leased layout. Names are short because they are billed; docs/run/tables.md has
@@ -90,6 +92,9 @@ inline constexpr std::uint32_t kDefaultShards = 8;
 /// Room that a message needs beyond what was sent, for all that its life may add: times, counts, marks, its id.
 inline constexpr std::size_t kLifeBytes = 160;
 
+/// A time as an attribute; 0: none.
+dynamo::AttributeValue stored_time(const std::optional<WallTime>& time);
+
 inline constexpr table::LayoutNames kNames{.hash = attribute::kPartition,
                                            .range = attribute::kSort,
                                            .alone = kAlone,
@@ -97,6 +102,14 @@ inline constexpr table::LayoutNames kNames{.hash = attribute::kPartition,
                                            .version = attribute::kVersion,
                                            .nonce = attribute::kNonce,
                                            .unique_token = attribute::kUniqueToken,
+                                           .updated = attribute::kUpdated,
+                                           .receives = attribute::kReceiveCount,
+                                           .received = attribute::kReceived,
+                                           .hidden_until = attribute::kNotBefore,
+                                           .marks = attribute::kMarks,
+                                           .failure = attribute::kFailure,
+                                           .checkpoint = attribute::kCheckpoint,
+                                           .time = stored_time,
                                            .life_bytes = kLifeBytes};
 
 }  // namespace sluice::queue::leased

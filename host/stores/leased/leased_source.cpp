@@ -256,9 +256,9 @@ class DirectClaimer {
       const core::ClaimTerms terms{now.wall, until, request.counts};
       for (std::size_t i = 0; i < count; ++i) {
         const owned::Entry& one = *wanted[i];
-        claim.actions.push_back(table::request_of(
-            update_message(place_.table, AsRead{Place::of(item_of(one)), version_of(item_of(one))},
-                           parts_.nonces.next(), now.wall, attributes_of(core::claim(one.state, terms), false))));
+        claim.actions.push_back(table::request_of(update_of(
+            kNames, place_.table, as_read(Place::of(item_of(one)), version_of(item_of(one))),
+            {parts_.nonces.next(), now.wall}, attributes_of(kNames, core::claim(one.state, terms), {.marks = false}))));
       }
       const auto answer = parts_.client.transact(claim, deadline);
       if (answer) {

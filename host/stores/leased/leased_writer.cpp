@@ -162,11 +162,11 @@ table::DeliveryWrite LeasedWriter::end(const Completion& completion, std::size_t
   }
   write.has_failure = change.failure.has_value();
   if (removes || moves(completion)) {
-    write.record = remove_message(place_.table, {place_of(out), version_mark(version)});
+    write.record = removal_of(kNames, place_.table, as_read(place_of(out), version_mark(version)));
   } else {
     write.nonce = write.keeps ? parts_.nonces.padded(kLifeBytes) : parts_.nonces.next();
-    write.record = update_message(place_.table, {place_of(out), version_mark(version)}, write.nonce, now,
-                                  attributes_of(change, out.state.marks != 0));
+    write.record = update_of(kNames, place_.table, as_read(place_of(out), version_mark(version)), {write.nonce, now},
+                             attributes_of(kNames, change, {.marks = out.state.marks != 0}));
   }
   const bool frees_group = removes && out.state.held_place;
   if (!completion.effects && !moves(completion) && !frees_group) {
@@ -200,7 +200,7 @@ void LeasedWriter::add_move(table::DeliveryWrite& write, const Lease& lease, con
   const Place to{partition_of(place_.queue, Half::dlq, shard), sort};
   dynamo::Item item = moved_item(lease.record, to, due_of(sort));
   change_item(item, change);
-  touch(item, parts_.nonces.next(), now);
+  touch(kNames, item, version_of(item), {parts_.nonces.next(), now});
   const std::string& group = lease.out->state.group;
   if (change.holds_group && !group.empty()) {
     item.insert_or_assign(std::string(attribute::kHold), from);
@@ -253,8 +253,8 @@ table::DeliveryWrite LeasedWriter::update(std::size_t index, std::int64_t versio
   write.nonce = parts_.nonces.next();
   write.decided = lease.decided;
   if (!write.decided) {
-    write.record = update_message(place_.table, {place_of(*lease.out), version_mark(version)}, write.nonce, now,
-                                  attributes_of(change, false));
+    write.record = update_of(kNames, place_.table, as_read(place_of(*lease.out), version_mark(version)),
+                             {write.nonce, now}, attributes_of(kNames, change, {.marks = false}));
   }
   return write;
 }

@@ -124,9 +124,9 @@ class MovedHalf final : public owned::ShardHolder {
     for (const owned::Found& one : *candidates) {
       const core::StateChange suspect{.marks = one.state.marks | core::kSuspect};
       if (suspect.marks != one.state.marks) {
-        writes.push_back(update_message(place_.table, {{partition, one.sort}, version_mark(one.state.version)},
-                                        parts_.nonces.anonymous(), parts_.clock.wall_now(),
-                                        attributes_of(suspect, true)));
+        writes.push_back(
+            update_of(kNames, place_.table, as_read({partition, one.sort}, version_mark(one.state.version)),
+                      {parts_.nonces.anonymous(), parts_.clock.wall_now()}, attributes_of(kNames, suspect)));
       }
     }
     const auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);

@@ -128,7 +128,7 @@ VersionMark VersionMark::of(const dynamo::AttributeValue* stored) {
 
 VersionMark VersionMark::number_of(std::int64_t version) { return {dynamo::AttributeValue::number(version), version}; }
 
-std::int64_t VersionMark::next() const { return core::next_version(number); }
+std::int64_t VersionMark::next() const { return std::max(core::next_version(number), least_next); }
 
 Result<dynamo::Map> encode_attributes(const Attributes& attributes) {
   dynamo::Map map;

@@ -61,6 +61,7 @@ std::size_t value_bytes(const dynamo::AttributeValue& value);
 struct VersionMark {
   std::optional<dynamo::AttributeValue> stored;  ///< nothing: the item has none
   std::int64_t number = 0;                       ///< 0 for what is no whole number of 64 bits
+  std::int64_t least_next = 1;                   ///< 2 where 1 is spelt by its absence
 
   /// Of the attribute's value; null: the item has none.
   static VersionMark of(const dynamo::AttributeValue* stored);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,10 +27,19 @@ struct LayoutNames {
   std::string_view version{};
   std::string_view nonce{};         ///< S: of the last write by one of our hosts
   std::string_view unique_token{};  ///< S: of the unique key that it took
-  // Of what else a write may expect; empty in a layout whose writes expect no such thing.
-  std::string_view half{};
-  std::string_view sent_at{};
+  std::string_view updated{};
+  std::string_view receives{};  ///< N
+  std::string_view received{};
   std::string_view hidden_until{};
+  std::string_view marks{};       ///< N
+  std::string_view failure{};     ///< M
+  std::string_view checkpoint{};  ///< B
+  // Empty in a layout that says it otherwise, such as by the key.
+  std::string_view half{};  ///< S
+  std::string_view sent_at{};
+  std::string_view created{};
+  /// How it spells a time, and that there is none.
+  dynamo::AttributeValue (*time)(const std::optional<WallTime>& time) = nullptr;
   std::size_t life_bytes = 0;  ///< room that a message needs beyond what was sent, for all that its life may add
 
   /// The primary key of the item with this id that is no message.

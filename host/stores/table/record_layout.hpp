@@ -58,11 +58,8 @@ class RecordLayout : boost::noncopyable {
   /// The same without the content.
   virtual StoredMessage decode_state(const dynamo::Item& item) const = 0;
   virtual VersionMark version_of(const dynamo::Item& item) const = 0;
-  virtual std::int64_t next_version(const VersionMark& version) const { return version.next(); }
   /// Empty: none.
   std::string nonce_of(const dynamo::Item& item) const { return dynamo::text_of(item, names().nonce); }
-  /// Makes it the item after a change: its version raised, nonce and time of the change left on it.
-  virtual void touch(dynamo::Item& item, std::string_view nonce, WallTime now) const = 0;
 
   // Sends.
 

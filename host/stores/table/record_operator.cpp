@@ -152,7 +152,7 @@ void RecordOperator::note(Task& task, const StatementOutcome& outcome, bool else
     case StatementFate::done:
       // The removal of an absent record succeeds without an item. After a repeat it was our own first try that did it.
       if (!task.removes() || !outcome.item.empty() || outcome.repeated) {
-        return task.end(ChangeStatus::applied, task.removes() ? 0 : layout_->next_version(task.before));
+        return task.end(ChangeStatus::applied, task.removes() ? 0 : task.before.next());
       }
       if (!elsewhere) {
         return task.end(ChangeStatus::not_found, 0, no_message(place().queue, task.change->id));
@@ -208,7 +208,7 @@ Result<StoredMessage> RecordOperator::edit(const std::string& id, std::int64_t v
   Task task{.change = &change, .result = &result, .look = false, .item = std::move(*before)};
   task.before = layout_->version_of(task.item);
   task.nonce = parts_.nonces.anonymous();
-  layout_->touch(*after, task.nonce, parts_.clock.wall_now());
+  touch(layout_->names(), *after, layout_->version_of(*after), {task.nonce, parts_.clock.wall_now()});
   for (int race = 0; race < kMaxRaces && task.open; ++race) {
     put_edited(task, *after, deadline);
     look({&task}, deadline);

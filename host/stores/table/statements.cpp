@@ -98,6 +98,12 @@ std::string spelt_clause(Placeholders& spelt, Clause clause) {
   return spelt.equal(clause.attribute, std::move(clause.value));
 }
 
+RecordChange marked(const LayoutNames& names, const VersionMark& version, const WriteMark& mark) {
+  return {.set = {{names.version, AttributeValue::number(version.next())},
+                  {names.updated, names.time(mark.now)},
+                  {names.nonce, std::string(mark.nonce)}}};
+}
+
 // The IAM actions that a statement of each kind needs, and that the same write needs as a request of its own.
 constexpr std::array<std::string_view, RecordWrite::kKinds> kStatementActions{
     "dynamodb:PartiQLInsert", "dynamodb:PartiQLUpdate", "dynamodb:PartiQLDelete"};
@@ -156,6 +162,68 @@ dynamo::Error with_missing_rights(dynamo::Error error, RecordWrite::Kind kind) {
 }
 
 }  // namespace
+
+RecordChange attributes_of(const LayoutNames& names, const core::StateChange& change, MayHave may_have) {
+  RecordChange made;
+  const auto set = [&made](std::string_view name, AttributeValue value) {
+    if (!name.empty()) {
+      made.set.emplace_back(name, std::move(value));
+    }
+  };
+  if (change.half) {
+    set(names.half, std::string(to_string(*change.half)));
+  }
+  if (change.receives) {
+    set(names.receives, AttributeValue::number(*change.receives));
+  }
+  if (change.sent_at) {
+    set(names.sent_at, names.time(*change.sent_at));
+  }
+  if (change.received_at) {
+    set(names.received, names.time(*change.received_at));
+  }
+  if (change.hidden_until) {
+    set(names.hidden_until, names.time(*change.hidden_until));
+  }
+  if (change.created_at) {
+    set(names.created, names.time(*change.created_at));
+  }
+  if (change.failure && !change.failure->empty()) {
+    set(names.failure, encode_failure(*change.failure));
+  } else if (change.failure && may_have.failure) {
+    made.removed.push_back(names.failure);
+  }
+  if (change.checkpoint && !change.checkpoint->empty()) {
+    set(names.checkpoint, dynamo::Binary{*change.checkpoint});
+  } else if (change.checkpoint && may_have.checkpoint) {
+    made.take_away(names.checkpoint, dynamo::Binary{});
+  }
+  if (change.marks.value_or(0) != 0) {
+    set(names.marks, AttributeValue::number(*change.marks));
+  } else if (change.marks && may_have.marks) {
+    made.take_away(names.marks, AttributeValue::number(0));
+  }
+  return made;
+}
+
+RecordWrite update_of(const LayoutNames& names, std::string_view table, Expected expected, const WriteMark& mark,
+                      RecordChange change, bool returning) {
+  RecordWrite write{.table = table, .expected = std::move(expected), .returning = returning, .names = &names};
+  write.change = marked(names, write.expected.version, mark);
+  std::move(change.set.begin(), change.set.end(), std::back_inserter(write.change.set));
+  write.change.removed = std::move(change.removed);
+  return write;
+}
+
+RecordWrite removal_of(const LayoutNames& names, std::string_view table, Expected expected) {
+  return {.kind = Kind::remove, .table = table, .expected = std::move(expected), .returning = true, .names = &names};
+}
+
+void touch(const LayoutNames& names, dynamo::Item& item, const VersionMark& version, const WriteMark& mark) {
+  for (auto& [name, value] : marked(names, version, mark).set) {
+    item.insert_or_assign(std::string(name), std::move(value));
+  }
+}
 
 dynamo::Item RecordWrite::key() const {
   dynamo::Item key{{std::string(names->hash), expected.id}};

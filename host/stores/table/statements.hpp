@@ -17,6 +17,7 @@
 #include "dynamo/error.hpp"
 #include "dynamo/item_write.hpp"
 #include "host/queue/stored_message.hpp"
+#include "host/stores/core/transitions.hpp"
 #include "host/stores/table/item_values.hpp"
 #include "host/stores/table/metadata_items.hpp"
 
@@ -52,6 +53,15 @@ struct RecordChange {
   }
 };
 
+/// Attributes that a record may have, so that a change which takes them away has to name them.
+struct MayHave {
+  bool marks = true;
+  bool failure = true;
+  bool checkpoint = true;
+};
+/// A change of a message's state as attributes of a layout, but for what that says otherwise.
+RecordChange attributes_of(const LayoutNames& names, const core::StateChange& change, MayHave may_have = {});
+
 /// One write of one record, before it is spelt: as a statement of a batch, as a request of its own, or as an action of
 /// a transaction. A value.
 struct RecordWrite {
@@ -70,6 +80,23 @@ struct RecordWrite {
   const std::string& id() const { return expected.id; }
   dynamo::Item key() const;
 };
+
+/// What every update leaves beside its change.
+struct WriteMark {
+  std::string_view nonce;
+  WallTime now{};
+};
+
+// Writes of a table, whose name outlives them. Each is conditional on the version that is expected. Items are only ever
+// updated, never put again, so that attributes which we do not know stay.
+
+/// Raises the version, leaves the mark, and applies `change`; returns the new item when `returning`.
+RecordWrite update_of(const LayoutNames& names, std::string_view table, Expected expected, const WriteMark& mark,
+                      RecordChange change, bool returning = false);
+/// Returns the old item: the one way to tell a removal from a record that was gone already.
+RecordWrite removal_of(const LayoutNames& names, std::string_view table, Expected expected);
+/// Makes an item of that version what it is after a change: its version raised, with the mark.
+void touch(const LayoutNames& names, dynamo::Item& item, const VersionMark& version, const WriteMark& mark);
 
 /// The PartiQL statement that makes the write.
 dynamo::Statement statement_of(const RecordWrite& write);

@@ -30,7 +30,7 @@ std::size_t placeholders(const std::string& text) {
 }
 
 table::RecordChange claimed_thrice() {
-  return attributes_of(core::claim({.receives = 2}, {.now = kWritten, .until = kWritten}));
+  return attributes_of(kNames, core::claim({.receives = 2}, {.now = kWritten, .until = kWritten}));
 }
 
 TEST(Statements, InsertNamesEveryAttribute) {
@@ -42,8 +42,9 @@ TEST(Statements, InsertNamesEveryAttribute) {
 }
 
 TEST(Statements, ClaimIsConditionalOnVersionAndHalf) {
-  const auto claim = table::statement_of(update_of(kTable, {"A", table::VersionMark::number_of(4), Half::standard},
-                                                   {"nonce", kWritten}, claimed_thrice(), true));
+  const auto claim =
+      table::statement_of(update_of(kNames, kTable, {"A", table::VersionMark::number_of(4), Half::standard},
+                                    {"nonce", kWritten}, claimed_thrice(), true));
   EXPECT_EQ(claim.text,
             R"(UPDATE "my.table-1" SET "version"=?,"updated_at"=?,"sluice_nonce"=?,"receive_count"=?,"received_at"=?,)"
             R"("invisible_until_at"=? WHERE "id"=? AND "version"=? AND "queue_type"=? RETURNING ALL NEW *)");
@@ -53,15 +54,15 @@ TEST(Statements, ClaimIsConditionalOnVersionAndHalf) {
 }
 
 TEST(Statements, AbsentVersionIsAConditionToo) {
-  const auto claim = table::statement_of(
-      update_of(kTable, {"A", table::VersionMark{}, {}}, {"n", kWritten}, attributes_of(core::extension(kWritten))));
+  const auto claim = table::statement_of(update_of(kNames, kTable, {"A", table::VersionMark{}, {}}, {"n", kWritten},
+                                                   attributes_of(kNames, core::extension(kWritten))));
   EXPECT_THAT(claim.text, testing::HasSubstr(R"(WHERE "id"=? AND "version" IS MISSING)"));
   EXPECT_EQ(claim.parameters.size(), placeholders(claim.text));
 }
 
 TEST(Statements, OddVersionIsComparedAsItStands) {
   const auto mark = version_of({{"version", "seven"}});
-  const auto remove = table::statement_of(removal_of(kTable, {"A", mark, Half::dlq}));
+  const auto remove = table::statement_of(removal_of(kNames, kTable, {"A", mark, Half::dlq}));
   EXPECT_EQ(remove.text,
             R"(DELETE FROM "my.table-1" WHERE "id"=? AND "version"=? AND "queue_type"=? RETURNING ALL OLD *)");
   EXPECT_EQ(remove.parameters[1], AttributeValue("seven"));
@@ -69,10 +70,10 @@ TEST(Statements, OddVersionIsComparedAsItStands) {
 }
 
 TEST(Statements, RemovedAttributesComeBeforeTheCondition) {
-  table::RecordChange change = attributes_of(core::extension(kWritten));
+  table::RecordChange change = attributes_of(kNames, core::extension(kWritten));
   change.removed = {"sluice_group"};
-  const auto edit =
-      table::statement_of(update_of(kTable, {"A", table::VersionMark::number_of(1), {}}, {"n", kWritten}, change));
+  const auto edit = table::statement_of(
+      update_of(kNames, kTable, {"A", table::VersionMark::number_of(1), {}}, {"n", kWritten}, change));
   EXPECT_THAT(edit.text, testing::HasSubstr(R"(=? REMOVE "sluice_group" WHERE "id"=?)"));
 }
 
@@ -98,7 +99,7 @@ TEST(SingleWrites, AreConditionalOnWhatTheirStatementsAre) {
   expected.visible_at = kWritten;
   table::RecordChange change = claimed_thrice();
   change.removed = {"sluice_group"};
-  const auto update = request_of(update_of(kTable, expected, {"nonce", kWritten}, change, true));
+  const auto update = request_of(update_of(kNames, kTable, expected, {"nonce", kWritten}, change, true));
   EXPECT_EQ(spelt(update.condition, update.names),
             "version = :0 AND queue_type = :1 AND sent_at = :2 AND invisible_until_at < :3");
   EXPECT_EQ(spelt(update.update, update.names),
@@ -111,10 +112,10 @@ TEST(SingleWrites, AreConditionalOnWhatTheirStatementsAre) {
 }
 
 TEST(SingleWrites, AbsentVersionIsNoAbsentRecord) {
-  const auto remove = request_of(removal_of(kTable, {"A", table::VersionMark{}, {}}));
+  const auto remove = request_of(removal_of(kNames, kTable, {"A", table::VersionMark{}, {}}));
   EXPECT_EQ(spelt(remove.condition, remove.names), "attribute_exists(id) AND attribute_not_exists(version)");
   EXPECT_TRUE(remove.returning);
-  table::RecordWrite whatever = removal_of(kTable, {"A", {}});
+  table::RecordWrite whatever = removal_of(kNames, kTable, {"A", {}});
   whatever.whatever_it_is = true;
   EXPECT_EQ(request_of(whatever).condition, "");
 }

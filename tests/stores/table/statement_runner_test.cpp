@@ -43,7 +43,7 @@ class Running : public ::testing::Test {
     std::vector<RecordWrite> all;
     all.reserve(ids.size());
     for (const auto& id : ids) {
-      all.push_back(dynamomq::removal_of("t", {id, {}}));
+      all.push_back(removal_of(dynamomq::kNames, "t", {id, {}}));
       all.back().whatever_it_is = true;
     }
     return all;
