@@ -51,6 +51,11 @@ class Examination {
 
   void add(ExaminedItems& found, const dynamo::Item& item) {
     const Place place = Place::of(item);
+    // First what has an id or a key of somebody's own, which may end as any partition does.
+    const bool ours = place.partition.starts_with(kOurs) && place.sort == kAlone;
+    if (ours || is_alias(place, item) || is_hold(place, item)) {
+      return;
+    }
     if (parse_partition(place.partition)) {
       if (std::string why = oddity_of(item); !why.empty()) {
         found.note_outside(name_of(place), std::move(why));
@@ -68,10 +73,7 @@ class Examination {
         return add_ownership(found, item, queue);
       }
     }
-    const bool ours = place.partition.starts_with(kOurs) && place.sort == kAlone;
-    if (!ours && !is_alias(place, item) && !is_hold(place, item)) {
-      found.note_outside(name_of(place), "nothing of this layout has such keys");
-    }
+    found.note_outside(name_of(place), "nothing of this layout has such keys");
   }
 
   void finish(ExaminedItems& found) const {

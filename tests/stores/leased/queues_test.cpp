@@ -182,6 +182,19 @@ TEST_F(LeasedQueuesTest, TheTableForAllListsItsQueuesForTwoWritesOnceEach) {
   EXPECT_EQ(examination->outside, 0U);
 }
 
+TEST_F(LeasedQueuesTest, WhatIdsAndKeysLookLikeMakesNoItemOdd) {
+  for (const char* text : {"order#7", "urgent!3", "ann@", "ann@dlq", "50%1"}) {
+    send({.id = text, .body = "x"});
+    send({.id = {}, .body = "x", .dedup_id = text});
+    NewMessage unique{.id = {}, .body = "x"};
+    unique.unique_key = text;
+    send(std::move(unique));
+  }
+  const auto found = examined();
+  EXPECT_EQ(found.outside, 0U) << found.named();
+  EXPECT_THAT(found.findings, IsEmpty());
+}
+
 TEST_F(LeasedQueuesTest, AMadeMessageCostsOneWriteUnitAndItsShareOfABatch) {
   send({.id = {}, .body = "the clock and the number of shards are known now"});
   const double units = write_units();
