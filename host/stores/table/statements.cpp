@@ -416,6 +416,7 @@ void StatementRunner::run_batches(Round& round, Deadline deadline) {
       task->alone = task->alone || rejected;
       const auto error = answer ? answer->results[k].error : std::optional(answer.error());
       if (rejected || denied || (answer && error && refused_for_want_of_right({task}, *error))) {
+        task->outcome.error = *error;  // for which there may be no time left
         round.later.push_back(task);
       } else if (error) {
         round.note(*task, *error);

@@ -93,6 +93,20 @@ TEST_F(Running, CutsIntoBatchesOf25) {
   EXPECT_TRUE(run({}).empty());
 }
 
+TEST_F(Running, WhatIsNotTriedAgainForWantOfTimeSaysWhyItWasRefused) {
+  for (const char* why : {"ValidationException", "AccessDeniedException"}) {
+    respond_ = [&](const boost::json::array&) {
+      clock_.advance(std::chrono::seconds(2));
+      return FakeTransport::response(400, R"({"__type":"x#)" + std::string(why) + R"(","message":"not like that"})");
+    };
+    for (const auto& outcome :
+         run(numbered(2), Repetition::until_known, Deadline::after(clock_, std::chrono::seconds(1)))) {
+      EXPECT_EQ(outcome.fate, StatementFate::failed);
+      EXPECT_THAT(outcome.error.message, ::testing::HasSubstr("not like that")) << why;
+    }
+  }
+}
+
 TEST_F(Running, CutsLargeStatementsIntoRequestsThatDynamoDbTakes) {
   constexpr std::size_t kMostOfARequest = 16'000'000;
   answer_each([](const std::string&) { return "{}"; });
