@@ -314,7 +314,9 @@ void InFlightTable::tidy(Task& task) {
 void FinishedWork::keep(Task& task) { task.finished_here = is_final(task.disposition); }
 
 void FinishedWork::shrink(Task& task) {
-  if (task.message.body.size() > kKeptBody) {
+  // A handler that is given up may read its message still, as may whoever asks for its key.
+  const bool is_read = task.with_worker() || task.asked;
+  if (!is_read && task.message.body.size() > kKeptBody) {
     task.fingerprint = fingerprint_of(task.message);
     task.message.body = {};
   }

@@ -265,6 +265,25 @@ TEST(BlockedJob, WhatItHasFinishedIsSettledAndNotRunWhenItComesBack) {
   EXPECT_EQ(rig.account().done, 1U);
 }
 
+TEST(BlockedJob, KeepsTheBodyThatAStuckHandlerReads) {
+  FlowRig rig(1);
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  queue::Claimed claimed = rig.messages(1);
+  claimed.deliveries[0].message.body.assign(kKeptBody + 1, 'b');
+  rig.flow.claimed(std::move(claimed), rig.now(), rig.effects);
+  const Task* task = rig.start(0);
+  ASSERT_NE(task, nullptr);
+  rig.pass(rig.timeout + 6s);
+  rig.extend();
+  ASSERT_EQ(rig.stuck(), 1U);
+  ASSERT_EQ(rig.settle(SettleStatus::failed), 1U);
+  EXPECT_EQ(task->message.body.size(), kKeptBody + 1) << "it was lent to the handler";
+  rig.finish(0);
+  rig.pass(10s);
+  ASSERT_EQ(rig.settle(SettleStatus::failed), 1U);
+  EXPECT_TRUE(task->message.body.empty()) << "nobody reads it any more";
+}
+
 TEST(TakenBack, IsNotStartedAndStopsWhatRuns) {
   FlowRig rig(2);
   rig.poll(2);

@@ -484,6 +484,19 @@ TEST(IdempotencyGateTest, ADrainReleasesWhatWaitsAtTheDoorAndEndsAfterItsMarks) 
   EXPECT_FALSE(rig.flow.drain().step(rig.now(), rig.effects));
 }
 
+TEST(IdempotencyGateTest, ABodyStaysWhileItsKeyIsReadThoughTheMessageCouldNotGoBack) {
+  KeyRig rig;
+  auto claimed = rig.messages(1);
+  claimed.deliveries[0].message.body.assign(kKeptBody + 1, 'b');
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  rig.flow.claimed(std::move(claimed), rig.now(), rig.effects);
+  const auto order = rig.ask();
+  ASSERT_THAT(order.asks, SizeIs(1));
+  rig.flow.steer({.paused = true}, rig.now(), rig.effects);
+  ASSERT_EQ(rig.settle(SettleStatus::failed), 1U);
+  EXPECT_EQ(order.asks[0].task->message.body.size(), kKeptBody + 1);
+}
+
 TEST(IdempotencyGateTest, APausedJobAsksForNothing) {
   KeyRig rig;
   rig.poll(1);
