@@ -1,5 +1,6 @@
 #include "host/work/settler.hpp"
 
+#include <tuple>
 #include <utility>
 
 namespace sluice::work {
@@ -471,13 +472,13 @@ void LeaseKeeper::overtaken_by(const queue::Delivery& delivery, StepEffects& eff
 void LeaseKeeper::taken_back(std::span<const queue::Receipt> receipts, StepEffects& effects) {
   // A message may have come back meanwhile, under a receipt that differs in its locator alone. The version of one that
   // has just stored progress may not be known here yet.
-  std::map<std::pair<std::string_view, std::int64_t>, std::int64_t> gone;
+  std::map<std::tuple<std::string_view, std::int64_t, std::uint16_t>, std::int64_t> gone;
   for (const queue::Receipt& receipt : receipts) {
-    gone.insert({{receipt.id, receipt.locator}, receipt.version});
+    gone.insert({{receipt.id, receipt.locator, receipt.part}, receipt.version});
   }
   const auto is_gone = [&gone](const Task& task) {
     const queue::Receipt& receipt = task.lease.receipt;
-    const auto found = gone.find({receipt.id, receipt.locator});
+    const auto found = gone.find({receipt.id, receipt.locator, receipt.part});
     return found != gone.end() && receipt.version <= found->second;
   };
   lose_all(is_gone, effects);

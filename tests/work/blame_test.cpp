@@ -298,6 +298,21 @@ TEST(TakenBack, IsNotStartedAndStopsWhatRuns) {
   EXPECT_EQ(rig.flow.in_flight().size(), 0U);
 }
 
+TEST(TakenBack, AMessageOfAnotherQueueWithTheSameIdIsAnotherMessage) {
+  FlowRig rig(2);
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  queue::Claimed claimed = rig.messages(2);
+  claimed.deliveries[1].message.id = claimed.deliveries[1].receipt.id = "m-0";
+  claimed.deliveries[1].receipt.part = 1;
+  rig.flow.claimed(std::move(claimed), rig.now(), rig.effects);
+  const std::vector<queue::Receipt> gone{{"m-0", 1, 0, 1}};
+  rig.flow.taken_back(gone, rig.now(), rig.effects);
+  EXPECT_EQ(rig.account().lost, 1U);
+  const Task* task = rig.start(0);
+  ASSERT_NE(task, nullptr);
+  EXPECT_EQ(task->part, 0);
+}
+
 TEST(TakenBack, ManyAtOnceAreToldInAFewLinesThatBlameNobodyElse) {
   FlowRig rig(1);
   rig.poll(553);
