@@ -240,11 +240,8 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
 
 void Settler::failed(Task& task, const Error& error, StepEffects& effects) {
   ++effects.counts.settle_failed;
-  task.settling_failed(may_have_happened(error));
+  not_written(task, may_have_happened(error), effects);
   FinishedWork::shrink(task);
-  in_flight_.go_on(task, effects);
-  // While it was in a call nobody looked at its lease.
-  effects.keeper = true;
   if (concerns_one_message(error) && task.tries >= kMaxRefusals) {
     effects.about(observe::LogLevel::error, "the store refuses to settle; the message comes back when its lease ends",
                   task.message, error.message());
@@ -259,8 +256,7 @@ void Settler::failed(Task& task, const Error& error, StepEffects& effects) {
 
 void Settler::refused(Task& task, const queue::SettleResult& result, StepEffects& effects) {
   ++effects.counts.effects_refused;
-  task.settling_failed(false);
-  in_flight_.go_on(task, effects);
+  not_written(task, false, effects);
   --channel(task).pending;
   // As if the handler had come to that: nothing is committed of them.
   const auto instead = result.wait     ? plugin::OutcomeStatus::snooze

@@ -190,14 +190,18 @@ class Settler {
       finished_.remember(task, std::move(task.disposition));
     }
   }
+  /// It is to be written yet, and nobody has looked at its lease while it was in a call.
+  void not_written(Task& task, bool may_have_happened, StepEffects& effects) {
+    task.settling_failed(may_have_happened);
+    in_flight_.go_on(task, effects);
+    effects.keeper = true;
+  }
   void failed(Task& task, const Error& error, StepEffects& effects);
   // Nothing has been tried of it.
   void left(Task& task, std::optional<Duration> wait, SteadyTime now, StepEffects& effects) {
-    task.settling_failed(false);
+    not_written(task, false, effects);
     FinishedWork::shrink(task);
     --task.tries;
-    in_flight_.go_on(task, effects);
-    effects.keeper = true;
     wait ? queue_.add_again(task, now + *wait) : queue_.add(task);
   }
   void refused(Task& task, const queue::SettleResult& result, StepEffects& effects);

@@ -268,6 +268,16 @@ TEST(RefusedEffects, HoldUpNoDrain) {
   EXPECT_EQ(rig.account().retried, 1U);
 }
 
+TEST(RefusedEffects, TheirLeaseIsLookedAtAgainAfterTheCall) {
+  FlowRig rig(1);
+  run_to_its_end(rig);
+  auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.effects);
+  EXPECT_EQ(rig.flow.next_extension(rig.now(), rig.effects).wake, SteadyTime::max()) << "nothing else is held";
+  rig.effects = {};
+  rig.flow.settled(std::move(order), {refusal()}, rig.now(), rig.effects);
+  EXPECT_TRUE(rig.effects.keeper) << "what they came to may wait to be written";
+}
+
 TEST(RefusedEffects, ARetryOfThemIsNotTakenForFinishedWork) {
   FlowRig rig(1);
   run_to_its_end(rig);
