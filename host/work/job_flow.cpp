@@ -307,7 +307,13 @@ void Drain::begin(SteadyTime now, SteadyTime deadline, StepEffects& effects) {
   parts_.settler.hurry(deadline_);
   if (phase_ == Phase::running) {
     phase_ = Phase::draining;
-    stop_what_runs(now, effects);
+    release_waiting(now);
+  }
+  for (const Workforce::Seat& seat : parts_.workforce.seats()) {
+    if (seat.works()) {
+      parts_.assessor.collect(*seat.batch, now, effects);
+      seat.batch->request_stop(soft_deadline_);
+    }
   }
   effects.poller = effects.keeper = effects.keys = effects.drained = true;
   parts_.settler.call(now, effects);
@@ -318,11 +324,9 @@ void Drain::hard_stop(SteadyTime now, StepEffects& effects) {
     return;
   }
   hard_ = true;
-  begin(now, now + kHardStopTime, effects);
   soft_deadline_ = now;
-  ask_to_finish();
   parts_.settler.try_once();
-  parts_.settler.call(now, effects);
+  begin(now, now + kHardStopTime, effects);
 }
 
 void Drain::give_up_what_runs(SteadyTime now, StepEffects& effects) {
@@ -380,24 +384,6 @@ void Drain::release_waiting(SteadyTime now) {
     }
   }
   parts_.dispatcher.drop_gone();
-}
-
-void Drain::stop_what_runs(SteadyTime now, StepEffects& effects) {
-  release_waiting(now);
-  for (const Workforce::Seat& seat : parts_.workforce.seats()) {
-    if (seat.works()) {
-      parts_.assessor.collect(*seat.batch, now, effects);
-    }
-  }
-  ask_to_finish();
-}
-
-void Drain::ask_to_finish() {
-  for (const Workforce::Seat& seat : parts_.workforce.seats()) {
-    if (seat.works()) {
-      seat.batch->request_stop(soft_deadline_);
-    }
-  }
 }
 
 bool Drain::nothing_left() const {

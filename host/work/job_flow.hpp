@@ -113,8 +113,6 @@ class Drain {
  private:
   enum class Phase { running, draining, over };
 
-  void stop_what_runs(SteadyTime now, StepEffects& effects);
-  void ask_to_finish();
   void give_up_what_runs(SteadyTime now, StepEffects& effects);
   bool nothing_left() const;
 

@@ -689,6 +689,18 @@ TEST(JobFlowDrain, ASecondDrainOnlyBringsTheEndForward) {
   EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.effects), rig.now() + 4s);
 }
 
+TEST(JobFlowDrain, WhatRunsIsToldWhenTheEndIsBroughtForward) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.flow.drain().begin(rig.now(), rig.now() + 40s, rig.effects);
+  EXPECT_EQ(rig.batches[0].attempt().time_left(), 38s);
+  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.effects);
+  EXPECT_EQ(rig.batches[0].attempt().time_left(), 8s) << "its message is released then";
+  rig.flow.drain().hard_stop(rig.now(), rig.effects);
+  EXPECT_EQ(rig.batches[0].attempt().time_left(), 0s);
+}
+
 TEST(JobFlowDrain, AnAbandonedHandlerNeitherSettlesNorCountsTwice) {
   FlowRig rig(1);
   rig.poll(1);
