@@ -479,7 +479,7 @@ JobFlow::ExtendOrder JobFlow::next_extension(SteadyTime now, StepEffects& effect
   }
   const SteadyTime look_again = supervisor_.inspect(now, effects);
   ExtendOrder order = keeper_.next(now);
-  order.wake = std::min(order.wake, look_again);
+  order.wake = std::min({order.wake, look_again, hire(now, effects)});
   if (order.tasks.empty()) {
     keeper_alarm_.sleeps_until(order.wake);
   } else {
@@ -562,7 +562,7 @@ void JobFlow::after_step(SteadyTime now, StepEffects& effects) {
       dispatcher_.open();
       dispatcher_.call(effects);
     }
-    call_keeper(workforce_.hire(dispatcher_.waiting_suspects(), now, effects), effects);
+    call_keeper(hire(now, effects), effects);
     if (claimer_.waits_for_room() && dispatcher_.room(now).messages > 0) {
       claimer_.room_made(effects);
     }

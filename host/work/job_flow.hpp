@@ -294,6 +294,10 @@ class JobFlow {
   std::optional<Error> first(std::optional<Error> (FailureRun::*answer)() const) const;
   // A source that does not take what was finished gets no more to finish.
   bool blocked(SteadyTime now) const { return settler_.blocked(now) && SLUICE_GUARD(blocked_job_claims_nothing); }
+  /// Has threads made that are missing; says when to ask again.
+  SteadyTime hire(SteadyTime now, StepEffects& effects) {
+    return drain_.begun() ? SteadyTime::max() : workforce_.hire(dispatcher_.waiting_suspects(), now, effects);
+  }
   void call_keeper(SteadyTime at, StepEffects& effects) { effects.keeper = keeper_alarm_.set(at) || effects.keeper; }
   void after_step(SteadyTime now, StepEffects& effects);
 

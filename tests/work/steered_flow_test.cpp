@@ -109,6 +109,20 @@ TEST_F(SteeredFlow, MoreWorkersAreHired) {
   EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 5U);
 }
 
+TEST_F(SteeredFlow, OneThatCouldNotBeMadeIsWaitedForWithoutHaste) {
+  FlowRig rig(2);
+  scale(rig, 3);
+  EXPECT_EQ(rig.flow.next_extension(rig.now(), rig.effects).wake, SteadyTime::max());
+  rig.flow.not_made(SeatKind::worker, rig.now(), rig.effects);
+  EXPECT_TRUE(rig.effects.keeper);
+  rig.effects = {};
+  EXPECT_EQ(rig.flow.next_extension(rig.now(), rig.effects).wake, rig.now() + 1s);
+  EXPECT_FALSE(rig.effects.keeper) << "it would ask again at once, for the whole second";
+  rig.pass(1s);
+  rig.flow.next_extension(rig.now(), rig.effects);
+  EXPECT_EQ(rig.effects.hire_workers, 1U);
+}
+
 TEST_F(SteeredFlow, IdleWorkersThatAreTooManyLeave) {
   FlowRig rig(4);
   scale(rig, 1);
