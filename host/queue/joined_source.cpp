@@ -97,7 +97,10 @@ class JoinedSource::Claiming {
     own.suspects = request_.suspects && found_.deliveries.empty();
     auto claimed = parts_[part].source->claim(own, deadline_);
     if (!claimed) {
-      error_ = claimed.error();
+      // That one of them is full is no failure, and hides none.
+      if (!error_ || error_->code() == ErrorCode::over_limit) {
+        error_ = claimed.error();
+      }
       empty_[part] = true;
       return false;
     }

@@ -158,6 +158,14 @@ TEST_F(JoinedSourceTest, FailsOnlyWhenItBringsNothing) {
   EXPECT_EQ(nothing.error().code(), ErrorCode::throttled);
 }
 
+TEST_F(JoinedSourceTest, AFullQueueHidesNoFailureOfAnotherOne) {
+  queues_.fail_next(StoreCall::claim, 1, Error(ErrorCode::unavailable, "no way to the table"));
+  queues_.fail_next(StoreCall::claim, 1, queue::in_flight_limit("bulk", 5));
+  const auto nothing = joined_->claim({.max = 1}, Deadline::never());
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().code(), ErrorCode::unavailable);
+}
+
 TEST_F(JoinedSourceTest, WakesForEachQueueAndCanWhatAllCan) {
   int woken = 0;
   joined_->start({.on_ready = [&woken] { ++woken; }, .lost = {}});
