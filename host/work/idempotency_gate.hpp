@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unordered_map>
+
 #include "host/work/settler.hpp"
 
 namespace sluice::work {

@@ -332,17 +332,18 @@ void FinishedWork::remember(const Task& task, Disposition&& disposition) {
     order_.pop_front();
   }
   const auto [entry, fresh] = remembered_.insert_or_assign(
-      task.message.id, Remembered{task.message.sent_at, attempts_made(task), fingerprint, std::move(disposition)});
+      name_of(task), Remembered{task.message.sent_at, attempts_made(task), fingerprint, std::move(disposition)});
   if (fresh) {
     order_.push_back(entry->first);
   }
 }
 
-std::optional<FinishedWork::Remembered> FinishedWork::recognise(const queue::Message& message) {
+std::optional<FinishedWork::Remembered> FinishedWork::recognise(const Task& task) {
   if (remembered_.empty()) {
     return std::nullopt;
   }
-  const auto found = remembered_.find(message.id);
+  const queue::Message& message = task.message;
+  const auto found = remembered_.find(name_of(task));
   if (found == remembered_.end()) {
     return std::nullopt;
   }
@@ -350,7 +351,7 @@ std::optional<FinishedWork::Remembered> FinishedWork::recognise(const queue::Mes
   const bool same =
       one.sent_at == message.sent_at && message.attempt >= one.attempt && one.fingerprint == fingerprint_of(message);
   auto known = same ? std::optional(std::move(found->second)) : std::nullopt;
-  order_.erase(std::find(order_.begin(), order_.end(), message.id));
+  order_.erase(std::find(order_.begin(), order_.end(), found->first));
   remembered_.erase(found);
   return known;
 }

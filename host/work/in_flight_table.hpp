@@ -1,7 +1,7 @@
 #pragma once
 
 #include <deque>
-#include <unordered_map>
+#include <map>
 
 #include "base/assert.hpp"
 #include "base/guard.hpp"
@@ -424,12 +424,15 @@ class FinishedWork {
     std::uint64_t fingerprint = 0;
     Disposition disposition;
   };
-  /// What this host has made of the message, unless anybody has changed it since. Forgets it.
-  std::optional<Remembered> recognise(const queue::Message& message);
+  /// What this host has made of the task's message, unless anybody has changed it since. Forgets it.
+  std::optional<Remembered> recognise(const Task& task);
 
  private:
-  std::unordered_map<std::string, Remembered> remembered_;
-  std::deque<std::string> order_;  ///< of remembering, oldest first
+  using Name = std::pair<std::uint16_t, std::string>;  ///< the part of the source, and the id
+  static Name name_of(const Task& task) { return {task.part, task.message.id}; }
+
+  std::map<Name, Remembered> remembered_;
+  std::deque<Name> order_;  ///< of remembering, oldest first
 };
 
 }  // namespace sluice::work

@@ -164,7 +164,7 @@ void Assessor::log_outcome(const Task& task, const WorkerBatch::Finished& finish
 }
 
 bool Assessor::settles_at_once(Task& task, SteadyTime now, StepEffects& effects) {
-  if (auto known = settler_.recognise(task.message); known && SLUICE_GUARD(finished_not_run_again)) {
+  if (auto known = settler_.recognise(task); known && SLUICE_GUARD(finished_not_run_again)) {
     effects.about(LogLevel::info,
                   "this host has finished the message before and could not write it; it is not run again",
                   task.message);

@@ -100,9 +100,7 @@ class Settler {
   /// A handler has come to an end whose message was settled or lost meanwhile.
   void remember(const Task& task, Disposition&& disposition) { finished_.remember(task, std::move(disposition)); }
   /// What this host has made of a message that it could not settle, when it comes back.
-  std::optional<FinishedWork::Remembered> recognise(const queue::Message& message) {
-    return finished_.recognise(message);
-  }
+  std::optional<FinishedWork::Remembered> recognise(const Task& task) { return finished_.recognise(task); }
   /// The receipt that a parked task waited for has come, or will not.
   void write_again(Task& task) { queue_.add(task); }
   /// Ends a task as lost that is not in a settle call.

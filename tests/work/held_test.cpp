@@ -109,6 +109,12 @@ TEST(TaskDeathTest, RefusesWhatIsNoLegalStep) {
   EXPECT_DEATH(task.end(false), "");
 }
 
+std::optional<FinishedWork::Remembered> recognise(FinishedWork& finished, const queue::Message& message) {
+  Task task;
+  task.message = message;
+  return finished.recognise(task);
+}
+
 TEST(FinishedWork, KnowsAMessageThatComesBackAsItWas) {
   FinishedWork finished;
   const auto finish = [&](const queue::Message& message) {
@@ -125,20 +131,41 @@ TEST(FinishedWork, KnowsAMessageThatComesBackAsItWas) {
   finish(message);
   queue::Message again = message;
   again.attempt = 2;
-  const auto known = finished.recognise(again);
+  const auto known = recognise(finished, again);
   ASSERT_TRUE(known);
   EXPECT_EQ(known->disposition.action, queue::CompletionAction::remove);
-  EXPECT_FALSE(finished.recognise(again)) << "once";
+  EXPECT_FALSE(recognise(finished, again)) << "once";
   finish(message);
   again.body = "edited";
-  EXPECT_FALSE(finished.recognise(again));
+  EXPECT_FALSE(recognise(finished, again));
   finish(message);
   again = message;
   again.sent_at += 1s;
-  EXPECT_FALSE(finished.recognise(again)) << "sent afresh";
+  EXPECT_FALSE(recognise(finished, again)) << "sent afresh";
   message.body = "short";
   finish(message);
-  EXPECT_TRUE(finished.recognise(message));
+  EXPECT_TRUE(recognise(finished, message));
+}
+
+TEST(FinishedWork, TakesNoMessageOfAnotherQueueForTheOneThatItKnows) {
+  FlowRig rig(1);
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  const queue::Claimed first = rig.messages(1);
+  rig.flow.claimed(first, rig.now(), rig.effects);
+  ASSERT_NE(rig.start(0), nullptr);
+  rig.finish(0);
+  ASSERT_EQ(rig.settle(queue::SettleStatus::lost), 1U);
+  // One transaction has sent both, under one id.
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  queue::Claimed other = first;
+  other.deliveries[0].receipt.part = 1;
+  rig.flow.claimed(other, rig.now(), rig.effects);
+  EXPECT_NE(rig.start(0), nullptr) << "nobody has run that one";
+  rig.finish(0);
+  rig.settle();
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  rig.flow.claimed(first, rig.now(), rig.effects);
+  EXPECT_EQ(rig.start(0), nullptr) << "it is remembered all the same";
 }
 
 TEST(FinishedWork, RemembersOnlyTheLatestAndOnlyWhatIsFinal) {
@@ -150,13 +177,13 @@ TEST(FinishedWork, RemembersOnlyTheLatestAndOnlyWhatIsFinal) {
     finished.remember(task, std::move(task.disposition));
   };
   finish("retried", Ending::retried);
-  EXPECT_FALSE(finished.recognise(delivery("retried").message));
+  EXPECT_FALSE(recognise(finished, delivery("retried").message));
   for (std::size_t i = 0; i <= kMaxRemembered; ++i) {
     finish(std::to_string(i), Ending::done);
   }
-  EXPECT_FALSE(finished.recognise(delivery("0").message));
-  EXPECT_TRUE(finished.recognise(delivery("1").message));
-  EXPECT_TRUE(finished.recognise(delivery(std::to_string(kMaxRemembered)).message));
+  EXPECT_FALSE(recognise(finished, delivery("0").message));
+  EXPECT_TRUE(recognise(finished, delivery("1").message));
+  EXPECT_TRUE(recognise(finished, delivery(std::to_string(kMaxRemembered)).message));
 }
 
 struct HandFixture {

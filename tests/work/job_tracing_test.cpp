@@ -243,7 +243,7 @@ TEST_F(JobTracingTest, AMessageThatComesBackIsKnownWhateverPlaceInItsTraceItHas)
   task.dispose({queue::CompletionAction::remove, {}, {}, Ending::done, false}, clock.steady_now());
   FinishedWork::keep(task);
   finished.remember(task, std::move(task.disposition));
-  EXPECT_TRUE(finished.recognise(twice[1].message)) << "so that it is not run again";
+  EXPECT_TRUE(finished.recognise(task_of(twice[1]))) << "so that it is not run again";
 }
 
 TEST_F(JobTracingTest, AnOutboxsRowsAreFetchedPublishedAndMarked) {
