@@ -158,9 +158,12 @@ void IdempotencyGate::answered(const Order& order, Answers answers, SteadyTime n
     backoff_.reset();
   }
   if (failure) {
-    failures_.failed(*failure, "cannot look up idempotency keys, trying again; nothing begins meanwhile", now, effects);
+    failures_.failed(*failure,
+                     failed ? "cannot look up idempotency keys, trying again; nothing begins meanwhile"
+                            : "cannot renew or release marks of idempotency keys; each ends by itself",
+                     now, effects);
   } else {
-    failures_.succeeded("idempotency keys can be looked up again", effects);
+    failures_.succeeded("idempotency keys work again", effects);
   }
   dispatcher_.call(effects);
 }

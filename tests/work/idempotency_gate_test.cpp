@@ -19,6 +19,7 @@ using queue::KeyState;
 using queue::SettleStatus;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 config::JobConfig with_keys(config::JobConfig job, const config::IdempotencyConfig& keys) {
@@ -451,6 +452,21 @@ TEST(IdempotencyGateTest, AMarkIsRenewedWhileItsMessageIsHeld) {
   EXPECT_EQ(order.renewals[0].claim.hold_for, 90s);
   rig.tell(order, {});
   EXPECT_EQ(rig.ask().wake, rig.now() + 30s);
+}
+
+TEST(IdempotencyGateTest, AMarkThatCouldNotBeRenewedKeepsNobodyFromBeginning) {
+  KeyRig rig;
+  rig.come(KeyRig::answer(KeyState::ours));
+  rig.start(0);
+  rig.pass(30s);
+  const auto order = rig.ask();
+  ASSERT_THAT(order.renewals, SizeIs(1));
+  rig.flow.keys_answered(order, {{}, Error(ErrorCode::unavailable, "down")}, rig.now(), rig.effects);
+  ASSERT_FALSE(rig.effects.lines.empty());
+  EXPECT_THAT(std::string(rig.effects.lines.back().text), Not(HasSubstr("nothing begins")));
+  rig.come(KeyRig::answer(KeyState::ours));
+  EXPECT_NE(rig.start(1), nullptr);
+  EXPECT_EQ(rig.effects.lines.back().text, "idempotency keys work again");
 }
 
 TEST(IdempotencyGateTest, WhatWaitedTooLongGoesBackAndItsLateMarkIsReleased) {
