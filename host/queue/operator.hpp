@@ -58,7 +58,7 @@ struct ChangeResult {
 using PathStep = std::variant<std::string, std::size_t>;
 
 /// One edit of a message's content. The path begins with "data" (the body), "attributes" (then the attribute's name),
-/// "content_type" or "group"; what lies beside the path keeps every digit and type it has.
+/// "content_type", "group" or "priority"; what lies beside the path keeps every digit and type it has.
 ///
 /// `json` is the new value as JSON text, or nothing to take the value away. Objects on the way must exist; an index may
 /// be the array's length, which appends. The whole body (path "data" alone) may be replaced whatever it was: a JSON
