@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -272,6 +273,38 @@ TEST(PostgresTables, TextIdsAreListedAndReadInPagesByATimeAndTheirBytes) {
     }
   }
   EXPECT_EQ(out, expected);
+}
+
+// A column of a fixed width shows its texts filled up with spaces, and compares them without.
+TEST(PostgresTables, RowsOfAGroupWhoseNameIsFilledUpWithSpacesAreFound) {
+  SLUICE_NEEDS_POSTGRES();
+  for (const bool indexed : {false, true}) {
+    std::string padded = kBare;
+    for (std::size_t at = 0; (at = padded.find("varchar(255)", at)) != std::string::npos;) {
+      padded.replace(at, 12, "char(12)");
+    }
+    OutboxTable table(padded, {});
+    if (indexed) {
+      table.run_all(table.database()->ddl(true));
+    }
+    table.insert({"a", "b", "a"});
+    const auto database = table.database();
+    const auto reader = *database->open_reader(Desk(table).deadline());
+    std::vector<std::uint32_t> buckets(table.settings().config.buckets);
+    std::iota(buckets.begin(), buckets.end(), 0U);
+    const Selection everything;
+    FetchRequest request{.buckets = buckets, .filter = &everything};
+    const Page page = *reader->fetch(request, Desk(table).deadline());
+    ASSERT_EQ(page.rows.size(), 3U);
+    EXPECT_EQ(page.rows[0].group, (Group{"orders", "a"}));
+    EXPECT_EQ(page.rows[0].event, "created");
+    const std::vector<Group> groups{page.rows[0].group};
+    const auto found = reader->fetch_groups(groups, request, Desk(table).deadline());
+    ASSERT_TRUE(found) << found.error().message();
+    EXPECT_EQ(found->at(0).rows.size(), 2U) << indexed;
+    request.without = groups;
+    EXPECT_EQ(reader->fetch(request, Desk(table).deadline())->rows.size(), 1U) << indexed;
+  }
 }
 
 TEST(PostgresTables, AUuidWithoutAColumnForTheOrderIsNamed) {

@@ -187,6 +187,20 @@ TEST_F(MysqlReads, FindsTheFirstRowsOfGroups) {
   EXPECT_THAT((*found)[2].rows, IsEmpty());
 }
 
+TEST_F(MysqlReads, FindsRowsOfGroupsWhoseNamesAreBytes) {
+  sql("ALTER TABLE outbox MODIFY aggregate_id VARBINARY(16) NOT NULL");
+  sql("INSERT INTO outbox (id,aggregate_type,aggregate_id,event,payload) VALUES (1,'t',x'00ff80c3','e','1'),"
+      "(2,'t',x'00fe80c3','e','2'),(3,'t',x'00ff80c3','e','3')");
+  const auto session = reader();
+  const auto page = session->fetch({.buckets = all_buckets_, .filter = &everything_}, soon());
+  ASSERT_EQ(page->rows.size(), 3U);
+  const std::vector<Group> groups{page->rows[0].group};
+  const auto found = session->fetch_groups(groups, {.buckets = all_buckets_, .filter = &everything_}, soon());
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(found->at(0).rows.size(), 2U);
+  EXPECT_THAT(pending(*session, {.without = groups}), ElementsAre(2));
+}
+
 // A group is found first and read then: a row that is marked in between must not pass for the end of its group, or rows
 // from further down would go out before those that follow here.
 TEST_F(MysqlReads, KnowsThatAGroupGoesOnWhileItsFirstRowsAreMarked) {

@@ -630,14 +630,12 @@ Result<std::map<std::string, std::string>> SqlServer::columns(SqlConnection& con
 // Ids alone are numbered, so that the server sorts no payloads.
 Result<GroupStatement> SqlServer::group_statement(SqlConnection& connection, std::span<const Group> groups,
                                                   std::size_t limit, const std::string& wanted, Deadline deadline) {
-  const SqlDialect& dialect = table().dialect();
-  const std::string ids = joined(mapped(groups, [&](const Group& one) { return dialect.text_id(one.id, false); }), ",");
-  // The first part alone can use an index: it finds whatever the collation takes for equal.
   SLUICE_TRY(numbered, ask(connection, deadline,
                            "SELECT found FROM (SELECT @ID_CELL AS found, ROW_NUMBER() OVER (PARTITION BY @EXACT_TYPE, "
                            "@EXACT_GROUP ORDER BY @5) AS place FROM @TABLE WHERE @1 AND @GROUP IN (@2) AND "
                            "(@EXACT_TYPE, @EXACT_GROUP) IN (@3)) AS numbered WHERE place <= @4",
-                           {wanted, ids, dialect.groups(groups), std::to_string(limit), table().order()}));
+                           {wanted, table().groups_by_index(groups), table().dialect().groups(groups),
+                            std::to_string(limit), table().order()}));
   const auto found = mapped(numbered->rows, [this](Cells& cells) { return table().key(std::move(cells[0])); });
   if (found.empty()) {
     return GroupStatement();

@@ -158,6 +158,9 @@ class SqlTable {
   RowKey key(Cell&& cell) const;
   /// The condition for rows that come after that one, or before it.
   std::string beyond(const RowKey& key, bool before = false) const;
+  /// What stands in the brackets of @GROUP IN (...): it finds rows of these groups by an index, and of others that the
+  /// column's collation takes for equal.
+  std::string groups_by_index(std::span<const Group> groups) const;
   /// "... ORDER BY" that
   std::string order(bool newest_first = false) const;
   std::string from_now(Duration span) const;
@@ -203,6 +206,7 @@ class SqlTable {
   const SqlDialect& dialect_;
   bool order_is_time_ = false;
   bool id_is_bytes_ = false;
+  bool group_is_bytes_ = false;
   std::map<std::string, std::string, std::less<>> words_;
 };
 

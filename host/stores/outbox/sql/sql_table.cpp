@@ -51,6 +51,7 @@ SqlTable::SqlTable(const config::OutboxConfig& settings, const SqlDialect& diale
   };
   order_is_time_ = is(names.order_by, "time");
   id_is_bytes_ = is(names.id, "binary");
+  group_is_bytes_ = is(names.aggregate_id, "binary");
   const std::string schema = settings_.schema.empty() ? "" : name(settings_.schema) + ".";
   words_ = {{"SCHEMA", schema},
             {"TABLE", schema + name(settings_.table)},
@@ -92,9 +93,13 @@ SqlTable::SqlTable(const config::OutboxConfig& settings, const SqlDialect& diale
                                {words_["ID_TEXT"]})});
   words_["BYTES"] = sql(dialect.payload_bytes);
   words_["PAYLOAD_TEXT"] = sql(dialect.as_text, {words_["PAYLOAD"]});
-  words_["EXACT_TYPE"] = sql(dialect.exact, {words_["TYPE"]});
-  words_["EXACT_GROUP"] = sql(dialect.exact, {words_["GROUP"]});
-  words_["EXACT_EVENT"] = sql(dialect.exact, {words_["EVENT"]});
+  // Bytes are no text of any character set.
+  const auto exact = [&](const std::string& column) {
+    return is(column, "binary") ? "COALESCE(@1, '')" : dialect.exact;
+  };
+  words_["EXACT_TYPE"] = sql(exact(names.aggregate_type), {words_["TYPE"]});
+  words_["EXACT_GROUP"] = sql(exact(names.aggregate_id), {words_["GROUP"]});
+  words_["EXACT_EVENT"] = sql(exact(names.event), {words_["EVENT"]});
   words_["RESOURCE"] = sql(dialect.resource, {words_["EXACT_TYPE"]});
 }
 
@@ -130,10 +135,11 @@ std::string SqlTable::columns(const std::string& payload) const {
   const std::string created =
       settings_.columns.created_at.empty() ? "NULL" : sql(dialect_.micros, {sql("@EPOCH"), sql("@CREATED_AT")});
   std::string list =
-      sql("@PLACE_CELL, @4, @TYPE, @GROUP, @EVENT, @RETRY_COUNT, @1, @BUCKET, @2, "
+      sql("@PLACE_CELL, @4, @5, @6, @7, @RETRY_COUNT, @1, @BUCKET, @2, "
           "CASE WHEN @PAYLOAD IS NULL THEN NULL ELSE @BYTES END, @3",
           {sql(dialect_.micros, {sql("@NOW"), sql("@RETRY_AT")}), created, payload,
-           has_text_ids(settings_.columns) ? sql("@ID_ORDER") : "NULL"});
+           has_text_ids(settings_.columns) ? sql("@ID_ORDER") : "NULL", sql(dialect_.as_text, {sql("@TYPE")}),
+           sql(dialect_.as_text, {sql("@GROUP")}), sql(dialect_.as_text, {sql("@EVENT")})});
   // A name of its own each, or ORDER BY would take a text for the column of that name.
   std::size_t number = 0;
   for (const std::string& attribute : settings_.attributes) {
@@ -329,6 +335,14 @@ std::string SqlTable::beyond(const RowKey& key, bool before) const {
   return sql(
       before ? "@PLACE <= @1 AND (@PLACE < @1 OR @ID_ORDER < @2)" : "@PLACE >= @1 AND (@PLACE > @1 OR @ID_ORDER > @2)",
       {place, dialect_.exact_text(key.text)});
+}
+
+std::string SqlTable::groups_by_index(std::span<const Group> groups) const {
+  return joined(mapped(groups,
+                       [this](const Group& one) {
+                         return group_is_bytes_ ? dialect_.exact_text(one.id) : dialect_.text_id(one.id, false);
+                       }),
+                ",");
 }
 
 std::string SqlTable::order(bool newest_first) const {
