@@ -100,7 +100,8 @@ class LockSession : public Resource {
   virtual Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> buckets, Deadline deadline) = 0;
   virtual Result<void> unlock(std::span<const std::uint32_t> buckets, Deadline deadline) = 0;
   /// Writes marks durably, in one transaction and few requests; one status each, in their order. Waits for no lock of
-  /// the application's. A failure as a whole has written nothing, unless its code is `unknown_outcome`.
+  /// the application's. After a failure as a whole all of them may be written again, unless its code is
+  /// `unknown_outcome`.
   virtual Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, Deadline deadline) = 0;
 };
 

@@ -131,6 +131,25 @@ TEST_F(DynamoDbOutboxTest, IsKnownByTheTablesArn) {
   EXPECT_NE((*tenant->open_reader(soon()))->source_id(soon())->id, source->id);
 }
 
+// Otherwise all that is out would be lost, and handled again, with each try of such a row.
+TEST_F(DynamoDbOutboxTest, AMarkThatIsRefusedBesideOthersLeavesNothingInDoubt) {
+  put(1, "a");
+  put(2, "a");
+  put(3, "a", {{"payload", std::string(408'000, 'x')}});
+  for (const bool dead : {false, true}) {
+    const std::string reason(kLongestReason, 'y');
+    const std::vector<RowEdit> marks{sent_mark(key(1)), retry_mark(key(2), 1, 1s, "it failed"),
+                                     dead ? dead_mark(key(3), 10, reason) : retry_mark(key(3), 1, 1s, reason)};
+    const auto marked = locks_->mark(marks, soon());
+    ASSERT_TRUE(marked.has_error());
+    EXPECT_EQ(marked.error().code(), ErrorCode::invalid) << marked.error().message();
+    EXPECT_THAT(ids(all()), ElementsAre(1, 2, 3)) << "what was sent can be marked again";
+  }
+  EXPECT_EQ(mark(sent_mark(key(1))), MarkStatus::written);
+  EXPECT_EQ(mark(retry_mark(key(2), 1, 1s, "it failed")), MarkStatus::written);
+  EXPECT_EQ(mark(dead_mark(key(3), 10)), MarkStatus::written);
+}
+
 TEST_F(DynamoDbOutboxTest, RowsOfAllBucketsComeInTheOrderOfTheirIds) {
   put(3, "c");
   put(1, "bb");
