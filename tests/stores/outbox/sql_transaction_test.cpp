@@ -11,15 +11,9 @@ using ::testing::ElementsAre;
 
 class Script final : public SqlConnection {
  public:
-  Result<Answer> run(const std::string& statement, Deadline /*deadline*/) override {
+  Result<std::uint64_t> query(const std::string& statement, const TakeRow& /*take*/, Deadline /*deadline*/) override {
     statements.push_back(statement);
-    return Answer();
-  }
-  Result<bool> stream(const std::string& /*statement*/, const TakeRow& /*take*/, Deadline /*deadline*/) override {
-    return true;
-  }
-  Result<std::vector<Answer>> run_together(std::span<const std::string> some, Deadline /*deadline*/) override {
-    return std::vector<Answer>(some.size());
+    return std::uint64_t{0};
   }
 
   std::vector<std::string> statements;
