@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <thread>
 
 #include "host/stores/outbox/postgres/postgres_database.hpp"
@@ -78,6 +79,28 @@ TEST_F(PostgresMarks, ALockThatSomebodyHoldsForTooLongIsNamedAndTheNextTryWrites
   EXPECT_THAT(marked.error().message(), HasSubstr("another transaction holds a lock; it is tried again"));
   table_->sql("COMMIT");
   EXPECT_THAT(*session_->mark(std::vector{sent_mark({1})}, soon()), ElementsAre(MarkStatus::written));
+}
+
+// Whoever waited for the session until his own time was nearly over would end it with his request.
+TEST_F(PostgresMarks, ALockThatSomebodyHoldsForTooLongCostsASourceNothingThatItHas) {
+  test::SourceRig rig(*table_);
+  const auto claimed = rig.claim();
+  ASSERT_EQ(claimed.size(), 2U);
+  hold();
+  const Deadline deadline = Deadline::after(clock_, std::chrono::seconds(10));
+  std::array<SettleStatus, 2> statuses{};
+  {
+    std::array<std::jthread, 2> settlers;
+    for (std::size_t i = 0; i < 2; ++i) {
+      settlers[i] = std::jthread([&, i] {
+        statuses[i] = rig.source->settle(std::vector{Completion{.receipt = claimed[i].receipt}}, deadline)[0].status;
+      });
+    }
+  }
+  table_->sql("COMMIT");
+  EXPECT_THAT(statuses, ElementsAre(SettleStatus::failed, SettleStatus::failed));
+  EXPECT_THAT(rig.lost(), testing::IsEmpty());
+  EXPECT_EQ(rig.settle(claimed[0], CompletionAction::remove), SettleStatus::applied);
 }
 
 TEST_F(PostgresMarks, ARowThatTheApplicationHasIsNotWaitedForAndTheOthersAreWritten) {
