@@ -156,9 +156,6 @@ class SqlTable {
   RowKey key(Cell&& cell) const;
   /// The condition for rows that come after that one, or before it.
   std::string beyond(const RowKey& key, bool before = false) const;
-  /// What stands in the brackets of @GROUP IN (...): it finds rows of these groups by an index, and of others that the
-  /// column's collation takes for equal.
-  std::string groups_by_index(std::span<const Group> groups) const;
   /// "... ORDER BY" that
   std::string order(bool newest_first = false) const;
   std::string from_now(Duration span) const;
@@ -186,6 +183,11 @@ class SqlTable {
   std::string markable(std::span<const RowEdit> marks) const;
 
  private:
+  friend class SqlServer;  // reads groups by groups_by_index
+  /// What stands in the brackets of @GROUP IN (...): it finds rows of these groups by an index, and of others that the
+  /// column's collation takes for equal.
+  std::string groups_by_index(std::span<const Group> groups) const;
+
   struct Assignment {
     std::string column;
     std::string value;
