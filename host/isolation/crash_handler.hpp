@@ -168,7 +168,7 @@ struct CrashReport {
   std::string failure_text(std::size_t limit) const;
 };
 
-/// A file that the process loaded by a descriptor, since another one lies under its name by now. A value.
+/// A file that the process was given open, whatever lies under its name by now. A value.
 struct OpenModule {
   std::string file;   ///< as people know it
   std::string bytes;  ///< where they can be read

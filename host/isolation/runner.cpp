@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <future>
 #include <list>
 
@@ -600,10 +601,13 @@ void Runner::kill(std::string why) {
 
 OpenModules Runner::open_modules() const {
   OpenModules opened;
+  std::size_t descriptor = kPluginDescriptor;
   const auto add = [&](const std::string& plugin, const OpenPlugin& file) {
-    const std::size_t descriptor = kPluginDescriptor + opened.size();
-    opened["/proc/" + std::to_string(process_->pid()) + "/fd/" + std::to_string(descriptor)] = {plugin,
-                                                                                                path_of(file->get())};
+    const OpenModule module{plugin, path_of(file->get())};
+    // It was loaded by its name where that was this file still, whatever lies there by now.
+    std::error_code code;
+    opened[std::filesystem::absolute(plugin, code).string()] = module;
+    opened["/proc/" + std::to_string(process_->pid()) + "/fd/" + std::to_string(descriptor++)] = module;
   };
   add(spec_.plugin, spec_.file);
   for (const RunnerAround& around : spec_.arounds) {

@@ -149,7 +149,7 @@ class Runner : boost::noncopyable {
   }
   /// False once the process has ended, by whatever.
   bool alive() const { return control().ended.load() == 0; }
-  /// Its handler was called for the messages that came last. Once it is not alive.
+  /// It has taken up the messages that came last. Once it is not alive.
   bool has_begun() const { return control().begun.load() == control().orders.load(); }
   /// How it ended, as one line. Once it is not alive.
   std::string last_words() const;
@@ -201,7 +201,7 @@ class Runner : boost::noncopyable {
   /// Until the handler is made, or each message has its outcome, or the process has ended.
   void attend();
   Bound bound() const;
-  /// What it loads where another file lies under a plugin's name.
+  /// The plugins that it was given.
   OpenModules open_modules() const;
   /// Asks where its thread is, kills it, and waits for its end.
   void kill(std::string why);

@@ -314,6 +314,8 @@ std::vector<plugin::Work> RunnerBody::unpack() {
 }
 
 void RunnerBody::work() {
+  // From here on what ends the process, such as no memory for them, is these messages' own.
+  control_.begun.store(orders_seen_);
   voice_.heard(true);
   const std::vector<plugin::Work> batch = unpack();
   if (batch.empty()) {
@@ -325,7 +327,6 @@ void RunnerBody::work() {
   }
   std::vector<plugin::Outcome> outcomes(batch.size());
   const bool alone = batch.size() == 1;
-  control_.begun.store(orders_seen_);
   handler_begins({&facts_, alone ? std::string_view(batch.front().message.id) : kOneOfABatch, alone ? 0 : kNoSlot});
   if (alone) {
     outcomes.front() = instance_->handle(batch.front());

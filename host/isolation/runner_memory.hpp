@@ -161,7 +161,7 @@ struct RunnerControl {
   // Written by the Runner.
   alignas(64) std::atomic<std::uint32_t> events;    ///< how many there were; the host sleeps on it
   alignas(64) std::atomic<std::uint32_t> produced;  ///< bytes of events that were written
-  std::atomic<std::uint32_t> begun;                 ///< how many orders there had been when a handler began last
+  std::atomic<std::uint32_t> begun;                 ///< how many orders there had been when one was taken up last
   std::atomic<std::uint32_t> runner_sleeps;
   std::atomic<std::uint32_t> room_wanted;  ///< somebody sleeps on `consumed`
   alignas(64) CrashRecord crash;

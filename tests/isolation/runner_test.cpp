@@ -457,6 +457,22 @@ TEST_F(RunnerTest, APluginThatIsReplacedOnDiskStaysTheOneThatWasOpened) {
   EXPECT_THAT(handle("abort").reason, HasSubstr(" < Bomb::go_off(")) << "its functions are those that it has";
 }
 
+TEST_F(RunnerTest, APluginThatIsReplacedUnderItsProcessKeepsTheNamesOfItsFunctions) {
+  const StateFolder folder;
+  std::filesystem::create_directories(folder.path());
+  const std::string file = folder.path() + "/bomb.so";
+  std::filesystem::copy_file(SLUICE_TEST_PLUGINS "/bomb.so", file);
+  RunnerSpec spec{{"orders", file, "bomb"}, {}, {}, {}};
+  add_bomb_options(spec);
+  spec.file = *open_plugin(file);
+  auto created = RunnerInstance::create(std::move(spec), spawner_, {});
+  ASSERT_TRUE(created) << created.error().message();
+  instance_ = std::move(*created);
+  std::filesystem::remove(file);
+  std::ofstream(file) << "not a plugin any more";
+  EXPECT_THAT(handle("abort").reason, HasSubstr(" < Bomb::go_off("));
+}
+
 TEST_F(RunnerTest, APinnedPluginIsTheBytesThatTheHostLoadedWhateverIsWrittenIntoItsFile) {
   const StateFolder folder;
   std::filesystem::create_directories(folder.path());
@@ -477,6 +493,12 @@ TEST_F(RunnerTest, AFaultIsTheOutcomeOfThatMessageWithItsStack) {
   open();
   EXPECT_THAT(handle("segv").reason,
               AllOf(HasSubstr("SIGSEGV at address 0x0 in handler 'bomb' of bomb.so"), HasSubstr("stack: ")));
+}
+
+TEST_F(RunnerTest, AMessageThatDoesNotFitIntoItsProcessCountsItsAttempt) {
+  open({.memory = 16U << 20U});
+  EXPECT_EQ(handle("", std::string(20U << 20U, 'b')).status, OutcomeStatus::crashed);
+  EXPECT_EQ(handle("").status, OutcomeStatus::done);
 }
 
 TEST_F(RunnerTest, TheMemoryLimitIsNamedWhereAHandlerDoesNotSurviveIt) {
