@@ -130,9 +130,9 @@ struct LocalHosts {
 LocalHosts find_local_hosts(const ControlFolder& folder, const Clock& clock);
 
 /// The host's side of its control socket: one request a connection, from the host's own user and from root. Callers
-/// cannot hurt it: a request has five seconds and 4 KiB, an answer five seconds to be taken, and the oldest of too many
-/// connections makes room for the newest. It never holds up the end of the host, and its file goes with it. Who has
-/// asked for a reload or a drain and waits is told how that has ended.
+/// cannot hurt it: a request has five seconds and 4 KiB, the first answer five seconds to be taken, and the oldest of
+/// too many connections makes room for the newest. It never holds up the end of the host, and its file goes with it.
+/// Who has asked for a reload or a drain and waits is told how that has ended.
 class ControlSocket : public Service {
  public:
   /// Called on the socket's thread, one at a time, under no lock; must be quick. `user`: who asks, as the kernel knows.
@@ -146,7 +146,7 @@ class ControlSocket : public Service {
   static Result<std::unique_ptr<ControlSocket>> open(const ControlFolder& folder, Answer answer);
 
   virtual const std::string& file() const = 0;
-  // Thread-safe; each returns at once.
+  // Thread-safe; the first two return at once.
 
   /// The files are about to be read: what comes of it answers everybody who has asked until now.
   virtual void reload_begins() = 0;

@@ -83,7 +83,7 @@ class Host : boost::noncopyable {
   }
   /// The drain left something behind, and the process is about to be left; `crashes` tells it so. From any thread.
   void note_unclean_end(const std::string& why) { ward_.note_unclean_end(why); }
-  /// Tells those who wait at the control socket how it has ended. Returns at once; from any thread.
+  /// Tells those who wait at the control socket how it has ended. Returns soon; from any thread.
   void farewell(const ControlEnding& ending) {
     if (control_) {
       control_->farewell(ending);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "base/ranges.hpp"
 #include "host/runtime/job_plan.hpp"
 #include "host/work/job.hpp"
 
@@ -95,7 +94,7 @@ class JobSet : boost::noncopyable {
   bool cancel(std::string_view message_id, const std::string& queue) const {
     bool found = false;
     for (const JobPointer& job : all_jobs()) {
-      found = ((queue.empty() || contains(job->config().queue_names(), queue)) && job->cancel(message_id)) || found;
+      found = job->cancel(message_id, queue) || found;
     }
     return found;
   }

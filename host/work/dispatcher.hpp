@@ -335,11 +335,12 @@ class WorkerBatch : boost::noncopyable {
       }
     }
   }
-  /// Sets that of the message with this id, if it is at work here; false: it is not.
-  bool request_stop_of(std::string_view message_id) {
+  /// Sets that of the message with this id, of this part or with none of any, if it is at work here; false: it is not.
+  bool request_stop_of(std::string_view message_id, std::optional<std::uint16_t> part) {
     const MutexLock lock(mutex_);
     const auto found = std::find_if(runs_.begin(), runs_.end(), [&](const Running& run) {
-      return run.task != nullptr && run.task->message.id == message_id;
+      return run.task != nullptr && run.task->message.id == message_id &&
+             part.value_or(run.task->part) == run.task->part;
     });
     if (found == runs_.end()) {
       return false;

@@ -1,5 +1,7 @@
 #include "host/work/job.hpp"
 
+#include <algorithm>
+
 #include "host/plugin/metric_board.hpp"
 #include "host/work/job_queues.hpp"
 #include "host/work/job_threads.hpp"
@@ -258,7 +260,14 @@ void Job::steer(const JobSteering& steering) {
 
 void Job::share_rate(const RateLease& lease) { parts_->shared.run(&JobFlow::Rates::share, lease); }
 
-bool Job::cancel(std::string_view message_id) { return parts_->shared.run(&JobFlow::cancel, message_id); }
+bool Job::cancel(std::string_view message_id, const std::string& queue) {
+  if (queue.empty()) {
+    return parts_->shared.run(&JobFlow::cancel, message_id, std::nullopt);
+  }
+  const std::vector<std::string> queues = config().queue_names();
+  const auto part = std::find(queues.begin(), queues.end(), queue) - queues.begin();
+  return parts_->shared.run(&JobFlow::cancel, message_id, static_cast<std::uint16_t>(part));
+}
 
 JobActivity Job::activity() const {
   const SteadyTime now = parts_->shared.clock().steady_now();

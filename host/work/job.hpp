@@ -79,8 +79,9 @@ class Job final : public runtime::Service {
   void steer(const JobSteering& steering);
   /// This is its part of a limit that all its hosts share.
   void share_rate(const RateLease& lease);
-  /// Sets the stop token of the handler that works on this message. False: it is not worked on here.
-  bool cancel(std::string_view message_id);
+  /// Sets the stop token of the handler that works on this message of that queue, or with an empty one of any. False:
+  /// it is not worked on here.
+  bool cancel(std::string_view message_id, const std::string& queue);
   JobActivity activity() const;
   LedgerSnapshot ledger() const;
   /// How what its handlers work with fares, as far as they say so: their brokers.

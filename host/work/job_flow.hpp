@@ -273,11 +273,12 @@ class JobFlow {
   /// Runs it so from now on. While it is paused nothing is claimed and no handler starts; what was claimed and has not
   /// started goes back at once, without burning an attempt; what runs goes on to its end.
   void steer(const JobSteering& steering, SteadyTime now, StepEffects& effects);
-  /// Sets the stop token of the handler that works on this message; false: there is none.
-  bool cancel(std::string_view message_id) {
+  /// Sets the stop token of the handler that works on this message, of this part or with none of any; false: there is
+  /// none.
+  bool cancel(std::string_view message_id, std::optional<std::uint16_t> part) {
     bool found = false;
     for (const Workforce::Seat& seat : workforce_.seats()) {
-      found = (seat.batch != nullptr && seat.batch->request_stop_of(message_id)) || found;
+      found = (seat.batch != nullptr && seat.batch->request_stop_of(message_id, part)) || found;
     }
     return found;
   }

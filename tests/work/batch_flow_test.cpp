@@ -128,7 +128,7 @@ TEST(BatchFlow, ADrainStopsTheWholeCallAndACancelOneMessage) {
   BatchRig rig(10);
   rig.poll(2);
   const auto call = rig.start();
-  EXPECT_TRUE(rig.flow.cancel("m-1"));
+  EXPECT_TRUE(rig.flow.cancel("m-1", {}));
   EXPECT_FALSE(call[0]->attempt.stop_requested());
   EXPECT_TRUE(call[1]->attempt.stop_requested());
   rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.effects);

@@ -96,10 +96,10 @@ TEST(JobSteering, CancelSetsTheStopTokenAndKeepsTheOutcome) {
   ASSERT_TRUE(rig.job->start());
   rig.send({"a"});
   ASSERT_TRUE(rig.await_that([&] { return rig.job->activity().running.size() == 1; }));
-  EXPECT_FALSE(rig.job->cancel("b"));
-  EXPECT_TRUE(rig.job->cancel("a"));
+  EXPECT_FALSE(rig.job->cancel("b", ""));
+  EXPECT_TRUE(rig.job->cancel("a", ""));
   EXPECT_TRUE(rig.await([](const LedgerSnapshot& ledger) { return ledger.rejected == 1; }));
-  EXPECT_FALSE(rig.job->cancel("a"));
+  EXPECT_FALSE(rig.job->cancel("a", ""));
 }
 
 TEST(JobSteering, APauseWhileDrainingIsHarmless) {

@@ -180,17 +180,32 @@ TEST_F(SteeredFlow, CancelsOnlyTheMessageThatIsMeant) {
   FlowRig rig(2);
   rig.poll(2);
   ASSERT_EQ(rig.start(0)->message.id, "m-0");
-  EXPECT_FALSE(rig.flow.cancel("m-1")) << "it has not started";
+  EXPECT_FALSE(rig.flow.cancel("m-1", {})) << "it has not started";
   rig.start(1);
-  EXPECT_TRUE(rig.flow.cancel("m-1"));
+  EXPECT_TRUE(rig.flow.cancel("m-1", {}));
   EXPECT_FALSE(rig.batches[0].stop_requested());
   EXPECT_TRUE(rig.batches[1].stop_requested());
-  EXPECT_FALSE(rig.flow.cancel("m-9"));
+  EXPECT_FALSE(rig.flow.cancel("m-9", {}));
   rig.finish(1, OutcomeStatus::reject);
   rig.pass(50ms);
   rig.settle();
   EXPECT_EQ(rig.account().rejected, 1U) << "the outcome is what the handler returns";
-  EXPECT_FALSE(rig.flow.cancel("m-1"));
+  EXPECT_FALSE(rig.flow.cancel("m-1", {}));
+}
+
+TEST_F(SteeredFlow, CancelsTheMessageOfTheQueueThatIsMeant) {
+  FlowRig rig(2);
+  rig.flow.next_claim(rig.now());
+  auto claimed = rig.messages(2);
+  claimed.deliveries[1].message.id = "m-0";  // of another queue of the job, which has an id like it
+  claimed.deliveries[1].receipt.part = 1;
+  rig.flow.claimed(std::move(claimed), rig.now(), rig.effects);
+  ASSERT_EQ(rig.start(0)->part, 0);
+  EXPECT_FALSE(rig.flow.cancel("m-0", 1)) << "that one has not started";
+  ASSERT_EQ(rig.start(1)->part, 1);
+  EXPECT_TRUE(rig.flow.cancel("m-0", 1));
+  EXPECT_FALSE(rig.batches[0].stop_requested());
+  EXPECT_TRUE(rig.batches[1].stop_requested());
 }
 
 TEST_F(SteeredFlow, SaysWhatRuns) {
