@@ -268,7 +268,6 @@ bool BatchCommitter::drain() {
 
 bool BatchCommitter::commit(Batch batch) {
   auto results = send(std::move(batch.messages), batch.lines);
-  queue::fill_up(results, batch.lines.size());
   std::vector<Refusal> refusals = std::move(batch.refusals);
   ids_.clear();
   for (std::size_t index = 0; index < results.size(); ++index) {
@@ -347,6 +346,7 @@ std::vector<queue::SendResult> BatchCommitter::send(std::vector<queue::NewMessag
     auto some =
         fresh ? sender_.send_fresh({std::move_iterator(stretch.begin()), std::move_iterator(stretch.end())}, deadline())
               : sender_.send(stretch, deadline());
+    queue::fill_up(some, stretch.size());
     results.insert(results.end(), std::move_iterator(some.begin()), std::move_iterator(some.end()));
   }
   return results;
