@@ -57,9 +57,10 @@ void KeyedInserter::insert(std::vector<Draft> drafts, Deadline deadline) {
       break;
     }
   }
+  const Error others(ErrorCode::throttled, "others write the same ids or keys in queue '" + layout_.place().queue +
+                                               "' at the same time; try it again");
   for (Entry& entry : entries) {
-    fail(entry, {ErrorCode::throttled, "others write the same ids or keys in queue '" + layout_.place().queue +
-                                           "' at the same time; try it again"});
+    fail(entry, entry.throttled.value_or(others));
   }
 }
 
@@ -187,6 +188,8 @@ void KeyedInserter::settle(const Lot& lot, const dynamo::Result<dynamo::ItemOutp
       entry->unsure = true;
     } else if (!passes(result.error())) {
       fail(*entry, store_error(layout_.place(), result.error()));
+    } else if (result.error().kind == dynamo::ErrorKind::throttled) {
+      entry->throttled = store_error(layout_.place(), result.error());
     }
     // Otherwise what stands in the way is looked for, which also tells whether an earlier try has arrived.
   }

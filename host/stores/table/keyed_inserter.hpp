@@ -3,6 +3,7 @@
 #include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <deque>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -54,6 +55,7 @@ class KeyedInserter : boost::noncopyable {
     std::string unique_before{};  ///< the token of a mark whose message does not hold the key any more
     FoundRecord before{};         ///< what was found under its id
     bool unsure = false;          ///< a transaction may have taken effect
+    std::optional<Error> throttled{};
     bool open() const { return draft.result != nullptr; }
     const std::string& id() const { return draft.result->id; }
     bool has_unique_key() const { return draft.message != nullptr && !draft.message->unique_key.empty(); }

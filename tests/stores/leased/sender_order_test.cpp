@@ -91,6 +91,16 @@ TEST_F(SenderOrder, AThrottledShardHoldsUpNobodyElse) {
   EXPECT_EQ(ids, std::set<std::string>(put_[""].begin(), put_[""].end())) << "each is known by where it lies";
 }
 
+TEST_F(SenderOrder, WhoIsThrottledWithAKeyIsToldSo) {
+  model_.inject(
+      test::model::Fault::throttle,
+      [](const std::string& operation, const std::string&) { return operation == "TransactWriteItems"; }, 1'000);
+  const SendResult result = send_all({{.body = "x", .dedup_id = "once"}}).front();
+  EXPECT_EQ(result.status, SendStatus::failed);
+  EXPECT_EQ(result.error.code(), ErrorCode::throttled);
+  EXPECT_THAT(result.error.message(), HasSubstr("is throttled")) << "and not that others write the same key";
+}
+
 TEST_F(SenderOrder, AMessageWhoseIdSaysWhereItLiesGoesToNoOtherShard) {
   test::model::ModelSettings settings;
   settings.limits.partition_write = 100;
