@@ -11,12 +11,19 @@ using ::testing::ElementsAre;
 
 class Script final : public SqlConnection {
  public:
-  Result<std::uint64_t> query(const std::string& statement, const TakeRow& /*take*/, Deadline /*deadline*/) override {
+  Result<Answer> run(const std::string& statement, Deadline /*deadline*/) override {
     statements.push_back(statement);
-    return std::uint64_t{0};
+    return statement == fails ? Result<Answer>(Error(ErrorCode::unavailable, "gone")) : Answer();
+  }
+  Result<bool> stream(const std::string& /*statement*/, const TakeRow& /*take*/, Deadline /*deadline*/) override {
+    return true;
+  }
+  Result<std::vector<Answer>> run_together(std::span<const std::string> some, Deadline /*deadline*/) override {
+    return std::vector<Answer>(some.size());
   }
 
   std::vector<std::string> statements;
+  std::string fails;
 };
 
 TEST(SqlTransaction, IsTriedAgainAfterADeadlockWhateverTheServer) {
@@ -40,6 +47,15 @@ TEST(SqlTransaction, IsGivenUpInTheEndAndAtOnceForAnythingElse) {
     EXPECT_EQ(in_transaction(connection, fails, Deadline::never()).error().code(), code);
     EXPECT_EQ(times, tries);
   }
+}
+
+TEST(SqlTransaction, NobodyKnowsWhatBecameOfACommitWhoseAnswerWasLost) {
+  Script connection;
+  const auto nothing = []() -> Result<void> { return {}; };
+  connection.fails = "COMMIT";
+  EXPECT_EQ(in_transaction(connection, nothing, Deadline::never()).error().code(), ErrorCode::unknown_outcome);
+  connection.fails = "BEGIN";
+  EXPECT_EQ(in_transaction(connection, nothing, Deadline::never()).error().code(), ErrorCode::unavailable);
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ TEST_F(MysqlTls, AQueryThatTakesTooLongEndsTheSession) {
 TEST_F(MysqlTls, RowsThatStopComingEndTheSession) {
   const auto session = connect(tls(), clock_, soon()).value();
   std::size_t rows = 0;
-  const auto read = session->query(
+  const auto read = session->stream(
       "SELECT REPEAT('x', 100000), SLEEP(IF(seq = 100, 10, 0)) FROM seq_1_to_200",
       [&rows](Cells&&) { return ++rows > 0; }, Deadline::after(clock_, std::chrono::seconds(1)));
   ASSERT_TRUE(read.has_error());

@@ -149,6 +149,11 @@ Result<ServerAddress> address_of(const Settings& settings) {
 
 namespace {
 
+// The versions from which on each of them can pass over locked rows. Before that they are waited for, as long as
+// innodb_lock_wait_timeout says.
+constexpr unsigned long kMariaDbSkipsLocked = 100600;
+constexpr unsigned long kMysqlSkipsLocked = 80001;
+
 struct Known {
   unsigned int code;
   ErrorCode kind;
@@ -263,21 +268,38 @@ class MysqlConnection final : public SqlConnection {
 
   ~MysqlConnection() override { close(); }
 
-  Result<std::uint64_t> query(const std::string& statement, const TakeRow& take, Deadline deadline) override {
-    if (mysql_ == nullptr) {
-      return Error(ErrorCode::unavailable, place_ + ": the session has ended");
-    }
-    waiting = {&clock_, deadline, true};
-    const bool sent = mysql_send_query(mysql_, statement.data(), statement.size()) == 0;
-    waiting.sending = false;
-    if (!sent || mysql_read_query_result(mysql_) != 0) {
-      return failed(deadline);
-    }
-    if (mysql_field_count(mysql_) != 0) {
-      SLUICE_PASS_ON(read_rows(take, deadline));
-      return 0;
-    }
-    return mysql_affected_rows(mysql_);
+  Result<Answer> run(const std::string& statement, Deadline deadline) override {
+    Answer answer;
+    SLUICE_TRY(touched, query(
+                            statement,
+                            [&answer](Cells&& row) {
+                              answer.rows.push_back(std::move(row));
+                              return true;
+                            },
+                            deadline));
+    answer.touched = *touched;
+    return answer;
+  }
+
+  Result<bool> stream(const std::string& statement, const TakeRow& take, Deadline deadline) override {
+    bool all = true;
+    SLUICE_PASS_ON(query(
+        statement, [&](Cells&& row) { return all = take(std::move(row)); }, deadline));
+    return all;
+  }
+
+  Result<std::vector<Answer>> run_together(std::span<const std::string> statements, Deadline deadline) override {
+    std::vector<Answer> answers;
+    const auto run_all = [&]() -> Result<void> {
+      answers.clear();
+      for (const std::string& statement : statements) {
+        SLUICE_TRY(answer, run(statement, deadline));
+        answers.push_back(*std::move(answer));
+      }
+      return {};
+    };
+    SLUICE_PASS_ON(in_transaction(*this, run_all, deadline));
+    return answers;
   }
 
   bool skips_locked() const override { return skips_locked_; }
@@ -352,15 +374,33 @@ class MysqlConnection final : public SqlConnection {
   }
 
   Result<void> settle_in(Deadline deadline) {
-    // MariaDB from 10.6 on and MySQL from 8.0.1 on; a proxy may tell another version than that of whoever answers
-    // behind it. Otherwise locked rows are waited for, as long as innodb_lock_wait_timeout says.
-    skips_locked_ = run("SELECT 1 FOR UPDATE SKIP LOCKED", deadline).has_value();
+    const unsigned long since = mariadb_connection(mysql_) != 0 ? kMariaDbSkipsLocked : kMysqlSkipsLocked;
+    // A proxy may tell another version than that of whoever answers behind it.
+    skips_locked_ = mysql_get_server_version(mysql_) >= since && run("SELECT 1 FOR UPDATE SKIP LOCKED", deadline);
     // Without a strict mode a text that is too long for last_error is cut.
     SLUICE_PASS_ON(
-        run("SET SESSION time_zone = '+00:00', sql_mode = 'NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 1",
+        run("SET SESSION time_zone = '+00:00', sql_mode = 'NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 2",
             deadline));
     SLUICE_PASS_ON(run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", deadline));
     return {};
+  }
+
+  /// Runs a statement; how many rows it has touched.
+  Result<std::uint64_t> query(const std::string& statement, const TakeRow& take, Deadline deadline) {
+    if (mysql_ == nullptr) {
+      return Error(ErrorCode::unavailable, place_ + ": the session has ended");
+    }
+    waiting = {&clock_, deadline, true};
+    const bool sent = mysql_send_query(mysql_, statement.data(), statement.size()) == 0;
+    waiting.sending = false;
+    if (!sent || mysql_read_query_result(mysql_) != 0) {
+      return failed(deadline);
+    }
+    if (mysql_field_count(mysql_) != 0) {
+      SLUICE_PASS_ON(read_rows(take, deadline));
+      return 0;
+    }
+    return mysql_affected_rows(mysql_);
   }
 
   Result<void> read_rows(const TakeRow& take, Deadline deadline) {

@@ -178,7 +178,7 @@ class MysqlLocks final : public LockSession {
   }
 
   Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, Deadline deadline) override {
-    return write_marks(server_.table(), *connection_, marks, {}, deadline);
+    return write_marks(server_, *connection_, marks, nullptr, deadline);
   }
 
  private:
@@ -320,6 +320,34 @@ class MysqlServer final : public SqlServer {
                "SELECT used.id, sessions.HOST, NULL FROM (SELECT IS_USED_LOCK(@1) AS id) AS used LEFT JOIN "
                "information_schema.PROCESSLIST AS sessions ON sessions.ID = used.id",
                {bucket_name(*prefix, bucket)});
+  }
+
+  Result<RowKeys> write(SqlConnection& connection, std::span<const RowEdit> marks, const MarkFence* fence,
+                        Deadline deadline) override {
+    RowKeys written;
+    const auto work = [&]() -> Result<void> {
+      written.clear();
+      if (fence != nullptr) {
+        SLUICE_TRY(beaten, connection.run(fence->heartbeat, deadline));
+        if (beaten->touched == 0) {
+          return name_is_gone();
+        }
+      }
+      SLUICE_TRY(locked, lock_rows(connection, table().markable(marks), true, deadline));
+      for (Cells& row : locked->rows) {
+        written.insert(table().key(std::move(row[0])));
+      }
+      std::vector<RowEdit> ours;
+      std::copy_if(marks.begin(), marks.end(), std::back_inserter(ours),
+                   [&written](const RowEdit& mark) { return written.contains(mark.key); });
+      for (const std::string& update :
+           table().updates(std::move(ours), [this](auto some) { return table().ids(some); })) {
+        SLUICE_PASS_ON(connection.run(update, deadline));
+      }
+      return {};
+    };
+    SLUICE_PASS_ON(in_transaction(connection, work, deadline));
+    return written;
   }
 
   // Neither MySQL nor MariaDB has an id that a fail-over leaves alone, so that it is kept in a table of one row beside

@@ -7,10 +7,12 @@
 #include <boost/algorithm/string/replace.hpp>
 #include <boost/algorithm/string/split.hpp>
 #include <boost/algorithm/string/trim_all.hpp>
+#include <charconv>
 #include <map>
 
 #include "base/ranges.hpp"
 #include "base/resolver.hpp"
+#include "base/text/joined.hpp"
 #include "base/text/number.hpp"
 #include "base/text/percent.hpp"
 #include "host/stores/outbox/network/tcp_connect.hpp"
@@ -221,16 +223,25 @@ Error error_of(const PGresult* result) {
   return statement_error(state == nullptr ? "" : state, text == nullptr ? PQresultErrorMessage(result) : text);
 }
 
-/// Of a result that is one row.
-Cells cells_of(const PGresult* result) {
+Cells cells_of(const PGresult* result, int row) {
   Cells cells(static_cast<std::size_t>(PQnfields(result)));
   for (int column = 0; column < PQnfields(result); ++column) {
-    if (PQgetisnull(result, 0, column) == 0) {
-      cells[static_cast<std::size_t>(column)].emplace(PQgetvalue(result, 0, column),
-                                                      static_cast<std::size_t>(PQgetlength(result, 0, column)));
+    if (PQgetisnull(result, row, column) == 0) {
+      cells[static_cast<std::size_t>(column)].emplace(PQgetvalue(result, row, column),
+                                                      static_cast<std::size_t>(PQgetlength(result, row, column)));
     }
   }
   return cells;
+}
+
+Answer answer_of(PGresult* result) {
+  Answer answer;
+  for (int row = 0; row < PQntuples(result); ++row) {
+    answer.rows.push_back(cells_of(result, row));
+  }
+  const std::string_view touched = PQcmdTuples(result);
+  std::from_chars(touched.data(), touched.data() + touched.size(), answer.touched);
+  return answer;
 }
 
 struct Clear {
@@ -294,50 +305,19 @@ class PostgresConnection final : public SqlConnection {
 
   ~PostgresConnection() override { close(); }
 
-  /// In one round trip with what every request begins with: one text, in which all values are literals. Once `take` has
-  /// enough, the server is told to stop.
-  Result<std::uint64_t> query(const std::string& statement, const TakeRow& take, Deadline deadline) override {
-    SLUICE_PASS_ON(still_there());
-    // A transaction that a BEGIN begins has what stands before it too.
-    const std::size_t before = preamble_.empty() || PQtransactionStatus(connection_) != PQTRANS_IDLE ? 0 : 1;
-    const std::string text = (before == 0 ? std::string() : preamble_ + ";\n") + statement;
-    SLUICE_PASS_ON(PQsendQuery(connection_, text.c_str()) == 1 ? flush(deadline) : lost("the transaction"));
-    PQsetSingleRowMode(connection_);
-    std::uint64_t touched = 0;
-    std::size_t ended = 0;
-    bool enough = false;
-    std::optional<Error> error;
-    while (true) {
-      const auto result = next_result(deadline);
-      if (!result) {
-        return Error(result.error().code(), error ? error->message() : result.error().message());
-      }
-      if (*result == nullptr) {
-        break;
-      }
-      const OwnedResult owned(*result);
-      const ExecStatusType status = PQresultStatus(*result);
-      if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
-        ++ended;
-        touched = parse_number<std::uint64_t>(PQcmdTuples(*result)).value_or(0);
-      } else if (status == PGRES_SINGLE_TUPLE) {
-        if (ended == before && !enough && !take(cells_of(*result))) {
-          enough = true;
-          stop_server();
-        }
-      } else {
-        error = error || enough ? error : error_of(*result);  // after `enough` it is what was asked for
-        if (PQstatus(connection_) != CONNECTION_OK) {
-          const Error gone = error.value_or(error_of(*result));
-          close();
-          return Error(ErrorCode::unavailable, gone.message());
-        }
-      }
-    }
-    if (error && error->code() == ErrorCode::unavailable) {
-      close();
-    }
-    return error ? Result<std::uint64_t>(*error) : touched;
+  Result<Answer> run(const std::string& statement, Deadline deadline) override {
+    auto answers = exchange(std::span(&statement, 1), deadline);
+    return answers ? Result<Answer>(std::move(answers->back())) : known(answers.error(), deadline);
+  }
+
+  Result<bool> stream(const std::string& statement, const TakeRow& take, Deadline deadline) override {
+    const auto answers = exchange(std::span(&statement, 1), deadline, take);
+    return answers ? Result<bool>(!answers->empty()) : known(answers.error(), deadline);
+  }
+
+  /// In one round trip.
+  Result<std::vector<Answer>> run_together(std::span<const std::string> statements, Deadline deadline) override {
+    return exchange(statements, deadline);
   }
 
   Result<std::vector<std::string>> notifications() override {
@@ -368,6 +348,62 @@ class PostgresConnection final : public SqlConnection {
     }
   }
 
+  /// All of them in one round trip and, but for a transaction that has begun, one transaction: in one text, in which
+  /// all values are literals. `take`: is given the rows of the only one as they come; once it has enough, the server is
+  /// told to stop, and there are no answers.
+  Result<std::vector<Answer>> exchange(std::span<const std::string> statements, Deadline deadline,
+                                       const TakeRow& take = nullptr) {
+    SLUICE_PASS_ON(still_there());
+    // A transaction that a BEGIN of the text begins has what stands before it too.
+    const std::size_t before = preamble_.empty() || PQtransactionStatus(connection_) != PQTRANS_IDLE ? 0 : 1;
+    const std::string text = (before == 0 ? std::string() : preamble_ + ";\n") + joined(statements, ";\n");
+    const auto sent = PQsendQuery(connection_, text.c_str()) == 1 ? flush(deadline) : lost("the transaction");
+    if (!sent) {
+      return Error(ErrorCode::unknown_outcome, sent.error().message());
+    }
+    if (take) {
+      PQsetSingleRowMode(connection_);
+    }
+    std::vector<Answer> answers;
+    std::optional<Error> error;
+    bool enough = false;
+    while (true) {
+      const auto result = next_result(deadline);
+      if (!result) {
+        return Error(ErrorCode::unknown_outcome, error ? error->message() : result.error().message());
+      }
+      if (*result == nullptr) {
+        break;
+      }
+      const OwnedResult owned(*result);
+      const ExecStatusType status = PQresultStatus(*result);
+      if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
+        answers.push_back(answer_of(*result));
+      } else if (status == PGRES_SINGLE_TUPLE) {
+        if (answers.size() == before && !enough && !take(cells_of(*result, 0))) {
+          enough = true;
+          stop_server();
+        }
+      } else {
+        error = error || enough ? error : error_of(*result);  // after `enough` it is what was asked for
+        if (PQstatus(connection_) != CONNECTION_OK) {
+          // The server was going away while it worked: whether it had committed before, nobody knows.
+          const Error gone = error.value_or(error_of(*result));
+          close();
+          return Error(ErrorCode::unknown_outcome, gone.message());
+        }
+      }
+    }
+    if (error) {
+      if (PQstatus(connection_) != CONNECTION_OK || error->code() == ErrorCode::unavailable) {
+        close();
+      }
+      return *error;
+    }
+    answers.erase(answers.begin(), enough ? answers.end() : answers.begin() + static_cast<std::ptrdiff_t>(before));
+    return answers;
+  }
+
   /// A session that the server has ended meanwhile has said so: nothing that is not asked of it is in doubt.
   Result<void> still_there() {
     if (connection_ == nullptr) {
@@ -386,6 +422,14 @@ class PostgresConnection final : public SqlConnection {
     PGcancel* const cancel = PQgetCancel(connection_);
     PQcancel(cancel, complaint.data(), complaint.size());
     PQfreeCancel(cancel);
+  }
+
+  /// Of a request that leaves nothing unknown: it only reads, or is one of several of a transaction.
+  static Error known(const Error& error, Deadline deadline) {
+    if (error.code() != ErrorCode::unknown_outcome) {
+      return error;
+    }
+    return {deadline.passed(kClock.steady_now()) ? ErrorCode::timeout : ErrorCode::unavailable, error.message()};
   }
 
   /// False: the deadline has passed, or the system cannot wait.

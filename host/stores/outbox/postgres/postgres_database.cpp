@@ -245,7 +245,7 @@ class PostgresLocks final : public LockSession {
   }
 
   Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, Deadline deadline) override {
-    return write_marks(server_.table(), *connection_, marks, {}, deadline);
+    return write_marks(server_, *connection_, marks, nullptr, deadline);
   }
 
  private:
@@ -268,9 +268,8 @@ class PostgresServer final : public SqlServer {
   PostgresServer(const Settings& settings, const Clock& clock, Random& random)
       : SqlServer(settings, kDialect, kTypes, clock, random) {}
 
-  // No statement or lock for ever: a lock is waited for as long as the server takes to find a deadlock, and four times
-  // that fits into the time that marks have. With coordination = "table" the settings are given with every request, for
-  // a pool's connections are everybody's.
+  // No statement or lock for ever. With coordination = "table" the settings are given with every request, for a pool's
+  // connections are everybody's.
   Result<std::unique_ptr<SqlConnection>> connect(Use use, Deadline deadline) override {
     const bool pooled = settings().config.side_table;
     std::string statement;
@@ -281,15 +280,12 @@ class PostgresServer final : public SqlServer {
     set("timezone", "UTC");
     set("datestyle", "ISO");
     set("statement_timeout", "60s");
-    set("lock_timeout", "1200ms");
+    set("lock_timeout", "5s");
     if (use == Use::rows) {
-      // Rows are wanted by id and few at a time; a plan that reads all of them to sort or join them is never the better
-      // one.
+      // Rows are wanted by id and few at a time; a plan that reads all of them to sort them is never the better one.
       set("enable_seqscan", "off");
       set("enable_bitmapscan", "off");
       set("enable_sort", "off");
-      set("enable_hashjoin", "off");
-      set("enable_mergejoin", "off");
     }
     SLUICE_TRY(connection, postgres::connect(settings(), pooled ? statement : "", deadline));
     if (!pooled) {
@@ -320,15 +316,40 @@ class PostgresServer final : public SqlServer {
   bool tells_of_rows() const override { return tells_of_rows_; }
 
   // Without an index one look at all that is pending is cheaper than one for each group.
-  std::string group_statement(std::span<const Group> groups, std::size_t limit,
-                              const std::string& wanted) const override {
+  Result<GroupStatement> group_statement(SqlConnection& connection, std::span<const Group> groups, std::size_t limit,
+                                         const std::string& wanted, Deadline deadline) override {
     if (!group_index_) {
-      return SqlServer::group_statement(groups, limit, wanted);
+      return SqlServer::group_statement(connection, groups, limit, wanted, deadline);
     }
-    return table().sql(
+    return GroupStatement{table().sql(
         "SELECT r.* FROM unnest(@1) WITH ORDINALITY AS g(of_type, of_group, of_place), LATERAL (SELECT @2 FROM @TABLE "
         "WHERE @3 AND @TYPE = g.of_type AND @GROUP = g.of_group ORDER BY @5 LIMIT @4) r ORDER BY g.of_place, 1, 2",
-        {group_arrays(groups), table().row_columns(), wanted, std::to_string(limit), table().order()});
+        {group_arrays(groups), table().row_columns(), wanted, std::to_string(limit), table().order()})};
+  }
+
+  Result<RowKeys> write(SqlConnection& connection, std::span<const RowEdit> marks, const MarkFence* fence,
+                        Deadline deadline) override {
+    std::vector<std::string> statements;
+    if (fence != nullptr) {
+      statements.push_back(fence->heartbeat);
+    }
+    const auto free = [&](std::span<const RowEdit> some) {
+      return table().markable(some, "@ID") + (fence == nullptr ? "" : fence->condition) + " FOR UPDATE SKIP LOCKED";
+    };
+    for (const std::string& update : table().updates({marks.begin(), marks.end()}, free)) {
+      statements.push_back(update + table().sql(" RETURNING @ID_CELL"));
+    }
+    SLUICE_TRY(answers, connection.run_together(statements, deadline));
+    if (fence != nullptr && answers->front().touched == 0) {
+      return name_is_gone();
+    }
+    RowKeys written;
+    for (std::size_t i = fence == nullptr ? 0 : 1; i < answers->size(); ++i) {
+      for (Cells& row : (*answers)[i].rows) {
+        written.insert(table().key(std::move(row[0])));
+      }
+    }
+    return written;
   }
 
   Result<Answer> holder_of(SqlConnection& connection, const LockSpace& space, std::uint32_t bucket,

@@ -34,19 +34,6 @@ std::size_t end_of_user(std::string_view url) {
   return url.substr(0, query).rfind('@');
 }
 
-Result<Answer> SqlConnection::run(const std::string& statement, Deadline deadline) {
-  Answer answer;
-  SLUICE_TRY(touched, query(
-                          statement,
-                          [&answer](Cells&& row) {
-                            answer.rows.push_back(std::move(row));
-                            return true;
-                          },
-                          deadline));
-  answer.touched = *touched;
-  return answer;
-}
-
 Result<Answer> lock_rows(SqlConnection& connection, const std::string& select, bool skip, Deadline deadline) {
   return connection.run(select + (skip && connection.skips_locked() ? " FOR UPDATE SKIP LOCKED" : " FOR UPDATE"),
                         deadline);
@@ -74,64 +61,37 @@ Result<void> in_transaction(SqlConnection& connection, const std::function<Resul
   }
 }
 
-Result<std::vector<Answer>> run_together(SqlConnection& connection, std::span<const std::string> statements,
-                                         Deadline deadline) {
-  std::vector<Answer> answers;
-  const auto run_all = [&]() -> Result<void> {
-    answers.clear();
-    for (const std::string& statement : statements) {
-      SLUICE_TRY(answer, connection.run(statement, deadline));
-      answers.push_back(*std::move(answer));
-    }
-    return {};
-  };
-  SLUICE_PASS_ON(in_transaction(connection, run_all, deadline));
-  return answers;
-}
-
-Result<std::vector<MarkStatus>> write_marks(const SqlTable& table, SqlConnection& connection,
-                                            std::span<const RowEdit> marks, const std::string& heartbeat,
-                                            Deadline deadline) {
+Result<std::vector<MarkStatus>> write_marks(SqlServer& server, SqlConnection& connection,
+                                            std::span<const RowEdit> marks, const MarkFence* fence, Deadline deadline) {
+  std::vector<MarkStatus> statuses(marks.size(), MarkStatus::written);
   if (marks.empty()) {
-    return std::vector<MarkStatus>();
+    return statuses;
   }
-  const auto keys_of = [&table](Answer& answer) {
-    RowKeys keys;
-    for (Cells& row : answer.rows) {
-      keys.insert(table.key(std::move(row[0])));
-    }
-    return keys;
-  };
-  RowKeys written;
-  RowKeys pending;
-  const auto work = [&]() -> Result<void> {
-    if (!heartbeat.empty()) {
-      SLUICE_TRY(beaten, connection.run(heartbeat, deadline));
-      if (beaten->touched == 0) {
-        return name_is_gone();
-      }
-    }
-    SLUICE_TRY(locked, lock_rows(connection, table.markable(marks), true, deadline));
-    written = keys_of(*locked);
-    if (written.size() < marks.size()) {
-      SLUICE_TRY(there, connection.run(table.markable(marks), deadline));
-      pending = keys_of(*there);
-    }
-    std::vector<RowEdit> ours;
-    std::copy_if(marks.begin(), marks.end(), std::back_inserter(ours),
-                 [&written](const RowEdit& mark) { return written.contains(mark.key); });
-    for (const std::string& update : table.updates(std::move(ours))) {
-      SLUICE_PASS_ON(connection.run(update, deadline));
-    }
-    return {};
-  };
-  SLUICE_PASS_ON(in_transaction(connection, work, deadline));
-  // What is still to be published and was not locked here, a transaction of somebody else's has.
-  return mapped(marks, [&](const RowEdit& mark) {
-    return written.contains(mark.key)   ? MarkStatus::written
-           : pending.contains(mark.key) ? MarkStatus::locked
-                                        : MarkStatus::gone;
-  });
+  SLUICE_TRY(written, server.write(connection, marks, fence, deadline));
+  std::vector<RowEdit> others;
+  std::copy_if(marks.begin(), marks.end(), std::back_inserter(others),
+               [&](const RowEdit& mark) { return !written->contains(mark.key); });
+  if (others.empty()) {
+    return statuses;
+  }
+  auto markable = connection.run(server.table().markable(others), deadline);
+  if (!markable) {
+    // What the transaction wrote is committed; of the rest nothing is known.
+    const ErrorCode code = markable.error().code();
+    return Error(ends_session(code) ? ErrorCode::unknown_outcome : code, markable.error().message());
+  }
+  // What is still to be published and was not written, a transaction of somebody else's has.
+  RowKeys locked;
+  for (Cells& row : markable->rows) {
+    locked.insert(server.table().key(std::move(row[0])));
+  }
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    const RowKey& key = marks[i].key;
+    statuses[i] = written->contains(key) ? MarkStatus::written
+                  : locked.contains(key) ? MarkStatus::locked
+                                         : MarkStatus::gone;
+  }
+  return statuses;
 }
 
 void Inspection::column(const char* key, const std::string& name, const ColumnTypes::Kind& kind,
@@ -298,11 +258,15 @@ class SqlReadSession final : public ReadSession {
       return answers;
     }
     // One more row of each says whether there are more.
-    const std::string statement = server_.group_statement(groups, request.limit + 1, table_.wanted(request));
+    SLUICE_TRY(statement,
+               server_.group_statement(*connection_, groups, request.limit + 1, table_.wanted(request), deadline));
+    if (statement->text.empty()) {
+      return answers;
+    }
     std::vector<Row> rows;
-    SLUICE_TRY(stretch, read(statement, request.bytes, rows, deadline));
+    SLUICE_TRY(stretch, read(statement->text, request.bytes, rows, deadline));
     // In the place of a row that has gone since there may be one that was not looked for.
-    const bool some_gone = stretch->rows > rows.size();
+    const bool some_gone = stretch->rows < statement->rows || stretch->rows > rows.size();
     std::map<Group, Page*> places;
     for (std::size_t i = 0; i < groups.size(); ++i) {
       places.emplace(groups[i], &answers[i]);
@@ -339,19 +303,19 @@ class SqlReadSession final : public ReadSession {
   Result<Stretch> read(const std::string& statement, std::size_t bytes, std::vector<Row>& rows, Deadline deadline) {
     RowKeys left_out;
     std::size_t held = 0;
-    SLUICE_PASS_ON(connection_->query(
-        statement,
-        [&](Cells&& cells) {
-          ReadRow read = table_.read(std::move(cells));
-          held += read.bytes;
-          if (read.left_out) {
-            left_out.insert(read.row.key());
-          }
-          rows.push_back(std::move(read.row));
-          return held <= bytes;
-        },
-        deadline));
-    const Stretch stretch{held <= bytes, rows.size()};
+    SLUICE_TRY(all, connection_->stream(
+                        statement,
+                        [&](Cells&& cells) {
+                          ReadRow read = table_.read(std::move(cells));
+                          held += read.bytes;
+                          if (read.left_out) {
+                            left_out.insert(read.row.key());
+                          }
+                          rows.push_back(std::move(read.row));
+                          return held <= bytes;
+                        },
+                        deadline));
+    const Stretch stretch{*all, rows.size()};
     for (const RowKey& key : left_out) {
       SLUICE_TRY(found, connection_->run(
                             table_.sql("SELECT @PAYLOAD_TEXT FROM @TABLE WHERE @ID = @1", {table_.id(key)}), deadline));
@@ -466,7 +430,7 @@ class SqlAdminSession final : public AdminSession {
       statements.push_back(
           table_.sql(table_.dialect().notice, {table_.dialect().text("changed:" + table_.settings().table)}));
     }
-    SLUICE_TRY(answers, run_together(*connection_, statements, deadline));
+    SLUICE_TRY(answers, connection_->run_together(statements, deadline));
     RowKeys there;
     for (Cells& row : (*answers)[edits.size()].rows) {
       there.insert(table_.key(std::move(row[0])));
@@ -487,7 +451,7 @@ class SqlAdminSession final : public AdminSession {
       return rows_of(found->rows.front()[0]);
     }
     const std::string statement = table_.sql(table_.dialect().prune, {old, std::to_string(request.limit)});
-    SLUICE_TRY(done, run_together(*connection_, std::span(&statement, 1), deadline));
+    SLUICE_TRY(done, connection_->run_together(std::span(&statement, 1), deadline));
     return done->front().touched;
   }
 
@@ -548,7 +512,7 @@ class SqlLeaseBook final : public LeaseBook {
     }
     const std::array both{sql("INSERT INTO @SIDE @1", {rows(self)}),
                           sql(server_.table().dialect().insert_new, {rows(buckets)})};
-    SLUICE_PASS_ON(run_together(*connection_, both, deadline));
+    SLUICE_PASS_ON(connection_->run_together(both, deadline));
     return {};
   }
 
@@ -590,7 +554,12 @@ class SqlLeaseBook final : public LeaseBook {
 
   Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, const LeaseMember* member,
                                        Deadline deadline) override {
-    return write_marks(server_.table(), *connection_, marks, member == nullptr ? "" : heartbeat(*member), deadline);
+    if (member == nullptr) {
+      return write_marks(server_, *connection_, marks, nullptr, deadline);
+    }
+    const MarkFence fence{heartbeat(*member), sql(" AND EXISTS (SELECT 1 FROM @SIDE WHERE @1 AND number = @2)",
+                                                  {member_rows_, std::to_string(member->name)})};
+    return write_marks(server_, *connection_, marks, &fence, deadline);
   }
 
   bool marks_are_heartbeats() const override { return true; }
@@ -659,15 +628,21 @@ Result<std::map<std::string, std::string>> SqlServer::columns(SqlConnection& con
 }
 
 // Ids alone are numbered, so that the server sorts no payloads.
-std::string SqlServer::group_statement(std::span<const Group> groups, std::size_t limit,
-                                       const std::string& wanted) const {
-  const SqlTable& table = this->table();
-  return table.sql(
-      "SELECT @1 FROM (SELECT @ID AS sluice_id, ROW_NUMBER() OVER (PARTITION BY @EXACT_TYPE, @EXACT_GROUP ORDER BY @2) "
-      "AS sluice_place FROM @TABLE WHERE @3 AND @GROUP IN (@4) AND (@EXACT_TYPE, @EXACT_GROUP) IN (@5)) AS numbered "
-      "JOIN @TABLE ON @ID = sluice_id WHERE sluice_place <= @6 ORDER BY sluice_place",
-      {table.row_columns(), table.order(), wanted, table.groups_by_index(groups), table.dialect().groups(groups),
-       std::to_string(limit)});
+Result<GroupStatement> SqlServer::group_statement(SqlConnection& connection, std::span<const Group> groups,
+                                                  std::size_t limit, const std::string& wanted, Deadline deadline) {
+  SLUICE_TRY(numbered, ask(connection, deadline,
+                           "SELECT found FROM (SELECT @ID_CELL AS found, ROW_NUMBER() OVER (PARTITION BY @EXACT_TYPE, "
+                           "@EXACT_GROUP ORDER BY @5) AS place FROM @TABLE WHERE @1 AND @GROUP IN (@2) AND "
+                           "(@EXACT_TYPE, @EXACT_GROUP) IN (@3)) AS numbered WHERE place <= @4",
+                           {wanted, table().groups_by_index(groups), table().dialect().groups(groups),
+                            std::to_string(limit), table().order()}));
+  const auto found = mapped(numbered->rows, [this](Cells& cells) { return table().key(std::move(cells[0])); });
+  if (found.empty()) {
+    return GroupStatement();
+  }
+  return GroupStatement{table().sql("SELECT @1 FROM @TABLE WHERE @ID IN (@2) AND @3 ORDER BY @4",
+                                    {table().row_columns(), table().ids(found), wanted, table().order()}),
+                        found.size()};
 }
 
 // Columns that a table may lack are used where it has them, under the names that they have by themselves.

@@ -35,9 +35,12 @@ using TakeRow = std::function<bool(Cells&& row)>;
 /// code is `unavailable`, `timeout` or `unknown_outcome` it has closed the connection, and each further call fails.
 class SqlConnection : public Resource {
  public:
-  /// Gives `take` the rows of the answer one by one. How many rows an INSERT, UPDATE or DELETE has touched.
-  virtual Result<std::uint64_t> query(const std::string& statement, const TakeRow& take, Deadline deadline) = 0;
-  Result<Answer> run(const std::string& statement, Deadline deadline);
+  virtual Result<Answer> run(const std::string& statement, Deadline deadline) = 0;
+  /// Row by row. True: `take` has seen all of them.
+  virtual Result<bool> stream(const std::string& statement, const TakeRow& take, Deadline deadline) = 0;
+  /// All of them in one transaction; one answer each. Where it is not known whether it was committed,
+  /// ErrorCode::unknown_outcome.
+  virtual Result<std::vector<Answer>> run_together(std::span<const std::string> statements, Deadline deadline) = 0;
   /// What the server has notified of since the last call.
   virtual Result<std::vector<std::string>> notifications() { return std::vector<std::string>(); }
   /// Readable when there may be notifications; -1: the server sends none.
@@ -51,11 +54,8 @@ class SqlConnection : public Resource {
 /// Runs a SELECT and locks its rows; with `skip`, those apart that somebody else has locked where the server knows how.
 Result<Answer> lock_rows(SqlConnection& connection, const std::string& select, bool skip, Deadline deadline);
 /// Runs `work` in a transaction, which is rolled back when it fails; anew, up to four times in all, where a deadlock or
-/// a lock of somebody else's has ended it. Where it is not known whether it was committed, ErrorCode::unknown_outcome.
+/// a lock of somebody else's has ended it.
 Result<void> in_transaction(SqlConnection& connection, const std::function<Result<void>()>& work, Deadline deadline);
-/// All of them in one transaction; one answer each.
-Result<std::vector<Answer>> run_together(SqlConnection& connection, std::span<const std::string> statements,
-                                         Deadline deadline);
 
 /// How a server spells what the others spell otherwise: patterns in which SqlTable's words stand, and @1, @2 for what
 /// is given. A value.
@@ -148,9 +148,11 @@ class SqlTable {
 
   /// What the column of ids is compared with.
   std::string id(const RowKey& key) const;
+  std::string id(const RowEdit& edit) const { return id(edit.key); }
   /// "17,18"
-  std::string ids(std::span<const RowEdit> rows) const {
-    return joined(mapped(rows, [this](const RowEdit& row) { return id(row.key); }), ",");
+  template <typename Rows>
+  std::string ids(const Rows& rows) const {
+    return joined(mapped(rows, [this](const auto& row) { return this->id(row); }), ",");
   }
   /// Of what @ID_CELL has given back.
   RowKey key(Cell&& cell) const;
@@ -174,13 +176,15 @@ class SqlTable {
   /// The condition that one of these jobs takes a row.
   std::string taken_by(std::span<const Selection> jobs) const;
 
+  /// What stands in the brackets of @ID IN (...) for these marks.
+  using RowsOfMarks = std::function<std::string(std::span<const RowEdit>)>;
   /// Two UPDATEs at most, for each failed row has a wait and a reason of its own: of those that were sent, and of those
   /// that failed.
-  std::vector<std::string> updates(std::vector<RowEdit> marks) const;
+  std::vector<std::string> updates(std::vector<RowEdit> marks, const RowsOfMarks& rows) const;
   /// An edit of one row.
   std::string statement_of(const RowEdit& edit) const;
-  /// Selects the ids of rows that may be marked.
-  std::string markable(std::span<const RowEdit> marks) const;
+  /// Selects the ids of rows that may be marked: the column, or @ID_CELL.
+  std::string markable(std::span<const RowEdit> marks, const char* wanted_id = "@ID_CELL") const;
 
  private:
   friend class SqlServer;  // reads groups by groups_by_index
@@ -208,6 +212,12 @@ class SqlTable {
   std::map<std::string, std::string, std::less<>> words_;
 };
 
+/// In whose name marks are written, where locks are leases.
+struct MarkFence {
+  std::string heartbeat;  ///< a statement of the same transaction; where it touches no row, nothing is written
+  std::string condition;  ///< " AND ..." for a statement that writes nothing once the name is gone
+};
+
 /// The types that columns may have, as a server's catalogue calls them, and what to call them for a person.
 struct ColumnTypes {
   struct Kind {
@@ -215,6 +225,12 @@ struct ColumnTypes {
     const char* expected;
   };
   Kind id, text_id, text, payload, time, count, reason;
+};
+
+/// A statement that reads the first rows of groups.
+struct GroupStatement {
+  std::string text;      ///< empty: there are none
+  std::size_t rows = 0;  ///< that it was made for, where they are known: what it does not find has gone since
 };
 
 /// An outbox table of one kind of server, which does some things in its own way. Connects when a session is opened.
@@ -240,9 +256,13 @@ class SqlServer : public Database {
   virtual Result<std::unique_ptr<SqlConnection>> connect(Use use, Deadline deadline) = 0;
   /// Locks of the session itself.
   virtual std::unique_ptr<LockSession> locks_on(std::unique_ptr<SqlConnection> connection) = 0;
-  /// Reads `limit` rows of each of these groups for which `wanted` holds.
-  virtual std::string group_statement(std::span<const Group> groups, std::size_t limit,
-                                      const std::string& wanted) const;
+  /// For `limit` rows of each of these groups for which `wanted` holds.
+  virtual Result<GroupStatement> group_statement(SqlConnection& connection, std::span<const Group> groups,
+                                                 std::size_t limit, const std::string& wanted, Deadline deadline);
+  /// Writes those marks whose rows nobody else has locked, in one transaction; their ids. `fence` may be null; where
+  /// its name is gone nothing is written.
+  virtual Result<RowKeys> write(SqlConnection& connection, std::span<const RowEdit> marks, const MarkFence* fence,
+                                Deadline deadline) = 0;
   /// A connection for rows that was made last hears of new ones.
   virtual bool tells_of_rows() const = 0;
   virtual Result<SourceId> source_id(SqlConnection& connection, Deadline deadline) = 0;
@@ -276,11 +296,9 @@ class SqlServer : public Database {
   std::atomic<const SqlTable*> table_ = nullptr;
 };
 
-/// Writes marks as LockSession::mark says. `heartbeat`: where locks are leases, a statement of the same transaction,
-/// without which nothing is written once it touches no row.
-Result<std::vector<MarkStatus>> write_marks(const SqlTable& table, SqlConnection& connection,
-                                            std::span<const RowEdit> marks, const std::string& heartbeat,
-                                            Deadline deadline);
+/// Writes marks as LockSession::mark says. `fence` may be null.
+Result<std::vector<MarkStatus>> write_marks(SqlServer& server, SqlConnection& connection,
+                                            std::span<const RowEdit> marks, const MarkFence* fence, Deadline deadline);
 
 /// What an inspection finds out about one table, in words.
 class Inspection {

@@ -286,17 +286,17 @@ std::string SqlTable::update(std::span<const RowEdit> edits, const std::string& 
   return sql("UPDATE @TABLE SET @1 WHERE @2", {list, which});
 }
 
-std::vector<std::string> SqlTable::updates(std::vector<RowEdit> marks) const {
+std::vector<std::string> SqlTable::updates(std::vector<RowEdit> marks, const RowsOfMarks& rows) const {
   const auto sent_end =
       std::stable_partition(marks.begin(), marks.end(), [](const RowEdit& mark) { return mark.sent; });
   const std::span<const RowEdit> sent(marks.begin(), sent_end);
   const std::span<const RowEdit> failed(sent_end, marks.end());
   std::vector<std::string> statements;
   if (!sent.empty()) {
-    statements.push_back(update(sent.first(1), sql("@ID IN (@1)", {ids(sent)})));  // which all assign the same
+    statements.push_back(update(sent.first(1), sql("@ID IN (@1)", {rows(sent)})));  // which all assign the same
   }
   if (!failed.empty()) {
-    statements.push_back(update(failed, sql("@ID IN (@1)", {ids(failed)})));
+    statements.push_back(update(failed, sql("@ID IN (@1)", {rows(failed)})));
   }
   return statements;
 }
@@ -307,13 +307,13 @@ std::string SqlTable::statement_of(const RowEdit& edit) const {
          (edit.only_if ? sql(" AND @TRIES = @1", {std::to_string(*edit.only_if)}) : "");
 }
 
-std::string SqlTable::markable(std::span<const RowEdit> marks) const {
+std::string SqlTable::markable(std::span<const RowEdit> marks, const char* wanted_id) const {
   std::string conditions;
   for (const RowEdit& mark : marks) {
     conditions +=
         mark.only_if ? sql(" WHEN @1 THEN @TRIES = @2", {id(mark.key), std::to_string(*mark.only_if)}) : std::string();
   }
-  return sql("SELECT @ID_CELL FROM @TABLE WHERE @UNSENT AND @ID IN (@1)", {ids(marks)}) +
+  return sql("SELECT @1 FROM @TABLE WHERE @UNSENT AND @ID IN (@2)", {sql(wanted_id), ids(marks)}) +
          (conditions.empty() ? std::string() : sql(" AND CASE @ID@1 ELSE TRUE END", {conditions}));
 }
 
