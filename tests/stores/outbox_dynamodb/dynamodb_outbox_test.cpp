@@ -150,6 +150,29 @@ TEST_F(DynamoDbOutboxTest, AMarkThatIsRefusedBesideOthersLeavesNothingInDoubt) {
   EXPECT_EQ(mark(dead_mark(key(3), 10)), MarkStatus::written);
 }
 
+TEST_F(DynamoDbOutboxTest, ADeadLetterThatWasMovedBesideARefusedMarkIsKnownAgain) {
+  put(1, "a");
+  put(2, "a", {{"payload", std::string(408'000, 'x')}});
+  const std::vector<RowEdit> marks{dead_mark(key(1), 10), dead_mark(key(2), 10, std::string(kLongestReason, 'y'))};
+  const auto marked = locks_->mark(marks, soon());
+  ASSERT_TRUE(marked.has_error());
+  EXPECT_EQ(marked.error().code(), ErrorCode::invalid) << marked.error().message();
+  EXPECT_EQ(mark(dead_mark(key(1), 10)), MarkStatus::written);
+}
+
+TEST_F(DynamoDbOutboxTest, WhatWasSentIsMarkedAlsoWhereAMarkBesideItIsLost) {
+  put(1, "a");
+  put(2, "a");
+  model_.inject(
+      test::model::Fault::commit_then_lose,
+      [](const std::string& operation, const std::string&) { return operation == "UpdateItem"; }, 1'000);
+  const std::vector<RowEdit> marks{sent_mark(key(1)), retry_mark(key(2), 1, 1s, "it failed")};
+  const auto marked = locks_->mark(marks, soon());
+  ASSERT_TRUE(marked.has_error());
+  EXPECT_TRUE(ends_session(marked.error().code())) << marked.error().message();
+  EXPECT_THAT(ids(all()), ElementsAre(2)) << "and is not sent again";
+}
+
 TEST_F(DynamoDbOutboxTest, RowsOfAllBucketsComeInTheOrderOfTheirIds) {
   put(3, "c");
   put(1, "bb");

@@ -49,9 +49,14 @@ class Marks {
       }
     }
     // What may be refused comes first, and may be written twice: a row that was sent is gone then.
-    SLUICE_PASS_ON(write_each(singly, deadline));
-    SLUICE_PASS_ON(write_dead(dead, deadline));
+    auto refusable = write_each(singly, deadline);
+    refusable = refusable ? write_dead(dead, deadline) : refusable;
+    if (!refusable && !ends_session(refusable.error().code())) {
+      return refusable.error();
+    }
+    // Also where the session ends by it, for what was sent is not to be sent again.
     SLUICE_PASS_ON(write_sent(sent, deadline));
+    SLUICE_PASS_ON(refusable);
     return std::move(statuses_);
   }
 
@@ -110,16 +115,24 @@ class Marks {
   Result<void> write_dead(const Places& places, Deadline deadline) {
     for (const std::size_t i : places) {
       const RowEdit& mark = marks_[i];
-      SLUICE_TRY(read, place_.told(place_.client().get_item(
-                           {.table = place_.table().table,
-                            .key = key_of(place_.columns(), partition_of(mark.key.part), mark.key.id),
-                            .consistent = true},
-                           deadline)));
-      if (!read->item.empty() && takes_effect(mark, place_.row_of(read->item, {}).retries, false)) {
-        SLUICE_PASS_ON(note(i, place_.move(read->item, mark, deadline), MarkStatus::written));
+      SLUICE_TRY(row, row_in(partition_of(mark.key.part), mark.key.id, deadline));
+      if (row->empty() && !mark.only_if) {
+        // A mark that was refused beside it may have it written anew.
+        SLUICE_TRY(moved, row_in(dead_partition_of(mark.key.part), mark.key.id, deadline));
+        statuses_[i] = moved->empty() ? MarkStatus::gone : MarkStatus::written;
+      } else if (!row->empty() && takes_effect(mark, place_.row_of(*row, {}).retries, false)) {
+        SLUICE_PASS_ON(note(i, place_.move(*row, mark, deadline), MarkStatus::written));
       }
     }
     return {};
+  }
+
+  Result<dynamo::Item> row_in(const std::string& partition, std::int64_t id, Deadline deadline) {
+    SLUICE_TRY(read,
+               place_.told(place_.client().get_item(
+                   {.table = place_.table().table, .key = key_of(place_.columns(), partition, id), .consistent = true},
+                   deadline)));
+    return std::move(read->item);
   }
 
   // An error of one row alone is somebody else's doing, or worth another try. Everything else is a failure of the
