@@ -276,7 +276,7 @@ OrExit<void> write_new(const std::filesystem::path& path, const std::string& tex
 OrExit<void> write_files(const std::filesystem::path& folder, const std::vector<NewFile>& files) {
   std::vector<std::filesystem::path> made;
   for (const NewFile& file : files) {
-    if (const auto written = write_new(folder / file.path, file.text, made); written.has_error()) {
+    if (auto written = write_new(folder / file.path, file.text, made); written.has_error()) {
       for (const std::filesystem::path& path : made) {
         std::error_code ignored;
         std::filesystem::remove(path, ignored);
