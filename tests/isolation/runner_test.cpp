@@ -42,6 +42,17 @@ std::vector<pid_t> children() {
   return found;
 }
 
+/// Of a bomb in a file of its own.
+RunnerSpec copied_bomb(const StateFolder& folder) {
+  std::filesystem::create_directories(folder.path());
+  const std::string file = folder.path() + "/bomb.so";
+  std::filesystem::copy_file(SLUICE_TEST_PLUGINS "/bomb.so", file);
+  RunnerSpec spec{{"orders", file, "bomb"}, {}, {}, {}};
+  add_bomb_options(spec);
+  spec.file = *open_plugin(file);
+  return spec;
+}
+
 class RunnerTest : public testing::Test {
  protected:
   RunnerTest() { EXPECT_TRUE(spawner_.start()); }
@@ -443,12 +454,8 @@ TEST_F(RunnerTest, NoProcessIsLeftBehind) {
 
 TEST_F(RunnerTest, APluginThatIsReplacedOnDiskStaysTheOneThatWasOpened) {
   const StateFolder folder;
-  std::filesystem::create_directories(folder.path());
-  const std::string file = folder.path() + "/bomb.so";
-  std::filesystem::copy_file(SLUICE_TEST_PLUGINS "/bomb.so", file);
-  RunnerSpec spec{{"orders", file, "bomb"}, {}, {}, {}};
-  add_bomb_options(spec);
-  spec.file = *open_plugin(file);
+  RunnerSpec spec = copied_bomb(folder);
+  const std::string file = spec.plugin;
   std::filesystem::remove(file);
   std::ofstream(file) << "not a plugin any more";
   auto created = RunnerInstance::create(std::move(spec), spawner_, {});
@@ -459,12 +466,8 @@ TEST_F(RunnerTest, APluginThatIsReplacedOnDiskStaysTheOneThatWasOpened) {
 
 TEST_F(RunnerTest, APluginThatIsReplacedUnderItsProcessKeepsTheNamesOfItsFunctions) {
   const StateFolder folder;
-  std::filesystem::create_directories(folder.path());
-  const std::string file = folder.path() + "/bomb.so";
-  std::filesystem::copy_file(SLUICE_TEST_PLUGINS "/bomb.so", file);
-  RunnerSpec spec{{"orders", file, "bomb"}, {}, {}, {}};
-  add_bomb_options(spec);
-  spec.file = *open_plugin(file);
+  RunnerSpec spec = copied_bomb(folder);
+  const std::string file = spec.plugin;
   auto created = RunnerInstance::create(std::move(spec), spawner_, {});
   ASSERT_TRUE(created) << created.error().message();
   instance_ = std::move(*created);
