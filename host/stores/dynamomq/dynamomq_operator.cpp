@@ -300,7 +300,8 @@ class DynamoMqOperator final : public table::RecordOperator {
       record.version = table::VersionMark::number_of(task.result->version);
       record.nonce = task.nonce;
       core::apply(task.wanted(*task.front), record.state);
-      queue_.state_of(record.state.half).backlog.keep(std::move(record));
+      HalfBacklog& backlog = queue_.state_of(record.state.half).backlog;
+      backlog.keep(std::move(record));
     }
   }
 
