@@ -228,6 +228,7 @@ TEST_F(MetricBoardTest, NoMoreMetricsAndSeriesThanTheyMayBe) {
 
 TEST_F(MetricBoardTest, ThreadsCountTogether) {
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([this, i] {
       sluice_metric* const parts = make(SLUICE_METRIC_COUNTER, "parts_total");
