@@ -260,6 +260,7 @@ TEST(HttpEndpoint, MayBeStoppedByManyThreadsAtOnce) {
     Site site;
     const Descriptor client = connect_to_loopback(site.port);
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (int thread = 0; thread < 4; ++thread) {
       threads.emplace_back([&site] { site.endpoint->stop(); });
     }

@@ -68,7 +68,7 @@ constexpr sluice_handler kHandler{
     sizeof(sluice_handler), 0, "notes", nullptr, nullptr, 0, &create, &destroy, &handle, nullptr};
 
 class HandlerInstanceTest : public ::testing::Test {
- protected:
+ public:
   HandlerInstanceTest() { seen = &record_; }
   ~HandlerInstanceTest() override { seen = nullptr; }
 

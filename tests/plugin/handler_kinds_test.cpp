@@ -170,7 +170,7 @@ class Ended final : public Completer {
 };
 
 class AsyncHandler : public ::testing::Test {
- protected:
+ public:
   AsyncHandler() { kept = &kept_; }
   ~AsyncHandler() override { kept = nullptr; }
 
