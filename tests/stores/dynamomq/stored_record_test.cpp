@@ -125,7 +125,7 @@ TEST(StoredRecordTest, FieldsWinOverTheItemThatTheyComeWith) {
 
 TEST(StoredRecordTest, WhatCannotBeStoredIsRefused) {
   StoredMessage record = decode_record(plain());
-  const auto refused = [](StoredMessage wrong) {
+  const auto refused = [](const StoredMessage& wrong) {
     const auto item = encode_stored(wrong);
     return !item && item.error().code() == ErrorCode::invalid && item.error().message().find('\n') == std::string::npos;
   };
