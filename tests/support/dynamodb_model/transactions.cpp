@@ -189,8 +189,8 @@ std::string Transactions::run(Context& context, const Arguments& arguments, std:
         throw Failure(std::move(*failure));
       }
       changes.push_back(database.prepare(parts[i].write, context.usage));
-    } catch (Failure& failure) {
-      reasons[i] = std::move(failure);
+    } catch (const Failure& failure) {
+      reasons[i] = failure;
       failed = true;
     }
   }
