@@ -43,7 +43,7 @@ class LeasedWake : public LeasedRig {
     options.host = name;
     options.own_threads = false;
     options.ring = std::move(ring);
-    return make_leased_queues(std::move(options), client_, clock_, random_);
+    return make_leased_queues(options, client_, clock_, random_);
   }
 
   Announcement announcement() {
