@@ -226,9 +226,10 @@ class Server final : public ControlSocket {
     // The next one, as things are before it is asked for: it begins after that, and so reads the files as they are now.
     const std::uint64_t next_reload = reloads_ + 1;
     Reply reply{answer_(*request, user)};
-    if (request->wait && reply.answer.error.empty() && request->verb == ControlVerb::reload) {
+    const bool waits = request->wait && reply.answer.error.empty();
+    if (waits && request->verb == ControlVerb::reload) {
       reply.awaits = next_reload;
-    } else if (request->wait && reply.answer.error.empty() && request->verb == ControlVerb::drain) {
+    } else if (waits && request->verb == ControlVerb::drain) {
       reply.awaits = kFarewell;
     }
     return reply;

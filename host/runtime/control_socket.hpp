@@ -157,7 +157,7 @@ class ControlSocket : public Service {
   virtual void farewell(const ControlEnding& ending) = 0;
 };
 
-/// What a host says to a request, which it has begun to carry out then.
+/// What a host says to a request other than `look`, which it has begun to carry out then.
 ControlAnswer answer_of(fleet::HostControl& host, const ControlRequest& request, uid_t user);
 
 }  // namespace sluice::runtime

@@ -510,7 +510,7 @@ std::optional<dynamo::TransactAction> free_group(const table::QueueTable& table,
 }
 
 void change_item(dynamo::Item& item, const core::StateChange& change) {
-  RecordChange made = attributes_of(kNames, change);
+  table::RecordChange made = attributes_of(kNames, change);
   for (auto& [name, value] : made.set) {
     // So an update spells that there is none.
     if (value == AttributeValue::number(0) || value == AttributeValue(dynamo::Binary{})) {

@@ -127,7 +127,6 @@ std::optional<WallTime> time_of(const dynamo::Item& item, std::string_view name)
 // The writes that make up the life of a message, each conditional on the record's version, and what its transactions
 // are made of.
 
-using table::RecordChange;
 using table::RecordWrite;
 
 /// A record that is to be as it was read, for a write to take effect.

@@ -99,9 +99,11 @@ std::string spelt_clause(Placeholders& spelt, Clause clause) {
 }
 
 RecordChange marked(const LayoutNames& names, const VersionMark& version, const WriteMark& mark) {
-  return {.set = {{names.version, AttributeValue::number(version.next())},
-                  {names.updated, names.time(mark.now)},
-                  {names.nonce, std::string(mark.nonce)}}};
+  RecordChange made;
+  made.set.emplace_back(names.version, AttributeValue::number(version.next()));
+  made.set.emplace_back(names.updated, names.time(mark.now));
+  made.set.emplace_back(names.nonce, std::string(mark.nonce));
+  return made;
 }
 
 // The IAM actions that a statement of each kind needs, and that the same write needs as a request of its own.

@@ -83,6 +83,13 @@ TEST_F(MysqlAdmin, Counts) {
   EXPECT_FALSE(none->oldest_id);
 }
 
+TEST_F(MysqlAdmin, CountsTypesThatAreBytes) {
+  sql("ALTER TABLE outbox MODIFY aggregate_type BINARY(4) NOT NULL");
+  const auto counts = desk()->count({.details = true}, soon());
+  ASSERT_TRUE(counts) << counts.error().message();
+  EXPECT_THAT(counts->by_type, ElementsAre(testing::Pair("t", 1), testing::Pair("u", 2)));
+}
+
 TEST_F(MysqlAdmin, ChangesRowsInTheStateThatAChangeIsFor) {
   EXPECT_EQ(change({.id = "4", .action = ChangeAction::redrive}), ChangeStatus::conflict) << "no dead letter";
   EXPECT_EQ(change({.id = "2", .action = ChangeAction::redrive}), ChangeStatus::applied);

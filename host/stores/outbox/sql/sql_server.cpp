@@ -414,11 +414,12 @@ class SqlAdminSession final : public AdminSession {
       counts.sent = rows_of(sent->rows.front()[0]);
     }
     if (request.details) {
-      SLUICE_PASS_ON(count_by("@TYPE", pending, counts.by_type, deadline));
+      SLUICE_PASS_ON(count_by(table_.sql("@EXACT_TYPE"), pending, counts.by_type, deadline));
     }
     if (request.details && keeps_errors(table_.settings().columns)) {
       const std::string begin = table_.sql("LEFT(@LAST_ERROR, @1)", {kErrorLetters});
-      SLUICE_PASS_ON(count_by(begin, table_.sql("@LAST_ERROR IS NOT NULL"), counts.by_error, deadline));
+      const std::string kind = table_.sql(table_.dialect().exact, {begin});
+      SLUICE_PASS_ON(count_by(kind, table_.sql("@LAST_ERROR IS NOT NULL"), counts.by_error, deadline));
     }
     return counts;
   }
@@ -460,12 +461,12 @@ class SqlAdminSession final : public AdminSession {
     return connection_->run(table_.sql(pattern, values), deadline);
   }
 
-  /// How many unsent rows there are of each kind, of which there may be very many.
-  Result<void> count_by(const std::string& column, const std::string& where, std::map<std::string, std::uint64_t>& into,
+  /// How many unsent rows there are of each kind, an exact text, of which there may be very many.
+  Result<void> count_by(const std::string& kind, const std::string& where, std::map<std::string, std::uint64_t>& into,
                         Deadline deadline) {
     SLUICE_TRY(found, run("SELECT @1, COUNT(*) FROM @TABLE WHERE @SENT_AT IS NULL AND @2 GROUP BY 1 ORDER BY 2 DESC "
                           "LIMIT @3",
-                          {table_.sql(table_.dialect().exact, {table_.sql(column)}), where, kMostGroups}, deadline));
+                          {kind, where, kMostGroups}, deadline));
     for (Cells& row : found->rows) {
       into[text_of(std::move(row[0]))] = rows_of(row[1]);
     }
