@@ -263,7 +263,7 @@ TEST(QueueShell, SaysWhatItDoesNotKnow) {
   EXPECT_THAT(dialogue.notes, ElementsAre("unknown command \"zzzzzz\"; `help` lists them"));
   dialogue.type("ls 'x");
   EXPECT_THAT(dialogue.notes, ElementsAre(HasSubstr("column 4")));
-  for (const std::string line : {"run", "shell"}) {
+  for (const std::string line : {"run", "dev --plugin shout.so", "shell"}) {
     EXPECT_THAT(dialogue.ran(line), IsEmpty());
     EXPECT_THAT(dialogue.notes, ElementsAre(HasSubstr("end this shell first")));
   }

@@ -19,7 +19,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 // They take the terminal and the signals for themselves.
-constexpr std::array<std::string_view, 2> kElsewhere{"run", "shell"};
+constexpr std::array<std::string_view, 3> kElsewhere{"run", "dev", "shell"};
 // The selected message is not meant: they name one that is not there yet, or are about a whole queue.
 constexpr std::array<std::string_view, 3> kOwnIds{"send", "enqueue-test", "purge"};
 // With one of these a command is about many messages.
