@@ -78,8 +78,7 @@ std::optional<Importer::Refusal> Importer::add(std::uint64_t line, std::string_v
   }
   auto record = parse_record_line(text);
   if (!record) {
-    ++counts_.refused;
-    return Refusal{line, record.error().message()};
+    return refuse(line, record.error().message());
   }
   if (!options_.keep_leases) {
     release(*record);
@@ -91,6 +90,11 @@ std::optional<Importer::Refusal> Importer::add(std::uint64_t line, std::string_v
   }
   take(line, std::move(*record));
   return std::nullopt;
+}
+
+Importer::Refusal Importer::refuse(std::uint64_t line, std::string reason) {
+  ++counts_.refused;
+  return {line, std::move(reason)};
 }
 
 bool Importer::full() const { return second_ || batch_.size() >= kBatchRecords || bytes_ >= kBatchBytes; }

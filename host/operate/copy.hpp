@@ -86,6 +86,8 @@ class Importer {
 
   /// Takes one line; an empty one is passed over. A refusal when it is no record.
   std::optional<Refusal> add(std::uint64_t line, std::string_view text);
+  /// Counts a line as refused, for this reason.
+  Refusal refuse(std::uint64_t line, std::string reason);
   /// True when the batch should be written before the next line.
   bool full() const;
   /// Writes the batch. Returns the records that the store does not take. An error when the store cannot go on: what is

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ void write_last_members(JsonWriter& json, const queue::StoredMessage& record);
 /// one is a string; "data_encoding" tells of the exceptions: "text" for JSON that cannot stand in one line unchanged,
 /// and "base64" for what is not UTF-8. Any other string that is not UTF-8 is the object {"base64": "..."}.
 void append_record_line(std::string& out, const queue::StoredMessage& record);
+
+/// The most that such a line has: a body of 16 MiB, which is the most that a store takes, with every byte escaped, and
+/// the rest of its record.
+inline constexpr std::size_t kMaxRecordLine = 128UL * 1024 * 1024;
 
 /// Reads what `append_record_line` wrote; white space is free. ErrorCode::invalid with the column for anything else: no
 /// JSON, a key that is missing, given twice or unknown, a value of another type or out of range.

@@ -105,6 +105,24 @@ TEST(Import, ABrokenLineStopsAndIsNamedAndARerunCompletes) {
   EXPECT_EQ(to.run({"export", "--queue", "orders"}).out, lines);
 }
 
+// It ended there, whatever it was told.
+TEST(Import, PassesOverALineThatIsTooLong) {
+  const HostFolder from;
+  const HostFolder to;
+  const std::string lines = records(from, 2);
+  const std::size_t middle = lines.find('\n') + 1;
+  to.write("dump", lines.substr(0, middle) + std::string(128UL * 1024 * 1024 + 1, 'x') + "\n" + lines.substr(middle));
+  const Finished stopped = to.run({"import", "--queue", "orders", "--file", "dump"});
+  EXPECT_EQ(stopped.exit_code, 1);
+  EXPECT_THAT(stopped.err, AllOf(HasSubstr("line 2: longer than 128 MiB"), HasSubstr("--on-error continue")));
+  EXPECT_EQ(summary(stopped).at("imported").as_int64(), 1);
+  const Finished rest = to.run({"import", "--queue", "orders", "--on-error", "continue", "--file", "dump"});
+  EXPECT_EQ(rest.exit_code, 1) << "a line was refused";
+  EXPECT_THAT(rest.err, AllOf(HasSubstr("line 2: longer than 128 MiB"), HasSubstr("1 of 3 lines were not imported")));
+  EXPECT_EQ(summary(rest).at("refused").as_int64(), 1);
+  EXPECT_EQ(to.run({"export", "--queue", "orders"}).out, lines);
+}
+
 TEST(Import, TellsNewMessagesFromRecords) {
   const HostFolder folder;
   const Finished wrong = folder.run({"import", "--queue", "orders", "-"}, "{\"order\": 7}\n");

@@ -291,5 +291,24 @@ TEST(Replay, TakesALineOfAnExport) {
   }
 }
 
+// It refused lines of an export that `import` takes: one of a large body, and an empty one.
+TEST(Replay, TakesWhatImportTakes) {
+  const DeskFolder folder;
+  folder.send("A-1", "hello");
+  folder.send("A-2", "reject");
+  const Words lines = folder.run({"export", "--queue", "orders"}).out_lines();
+  ASSERT_EQ(lines.size(), 2U);
+  std::string large = lines.front();
+  large.replace(large.find("hello"), 5, std::string(16UL * 1024 * 1024, 'x'));
+  folder.write("dump", "\n" + large + "\n \n" + lines.back() + "\n");
+  const auto replayed = [&folder](Words words) {
+    words.insert(words.begin(), {"replay", "--file", "dump", "--queue", "orders"});
+    return folder.json(words);
+  };
+  EXPECT_EQ(replayed({"A-1"})["outcome"], "done");
+  EXPECT_EQ(replayed({"A-2"})["outcome"], "reject");
+  EXPECT_EQ(replayed({"--line", "4"})["outcome"], "reject") << "empty lines count";
+}
+
 }  // namespace
 }  // namespace sluice::test

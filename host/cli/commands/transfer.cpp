@@ -13,6 +13,7 @@
 #include "host/cli/views/output.hpp"
 #include "host/operate/copy.hpp"
 #include "host/operate/line_reader.hpp"
+#include "host/operate/record_json.hpp"
 #include "host/operate/watcher.hpp"
 
 namespace sluice::cli {
@@ -67,9 +68,6 @@ Exit export_queue(const Arguments& arguments, Console& console) {
   return exit;
 }
 
-/// A body of 16 MiB, which is the most that a store takes, with every byte escaped, and the rest of its record.
-constexpr std::size_t kMaxRecordLine = 128UL * 1024 * 1024;
-
 /// One run over the lines of a file. For one use.
 class ImportRun {
  public:
@@ -81,12 +79,14 @@ class ImportRun {
 
   Exit run(int input) {
     const InterruptFlag interrupt;
-    LineReader reader(input, interrupt.descriptor(), kMaxRecordLine);
+    LineReader reader(input, interrupt.descriptor(), operate::kMaxRecordLine);
     auto status = LineReader::Status::stopped;
     while (!interrupt.raised()) {
       std::string_view text;
       status = reader.next(text);
-      if (status != LineReader::Status::line || !take(text)) {
+      const bool goes_on =
+          status == LineReader::Status::line ? take(text) : status == LineReader::Status::too_long && pass_over();
+      if (!goes_on) {
         break;
       }
     }
@@ -116,6 +116,9 @@ class ImportRun {
     }
     return !importer_.full() || flush();
   }
+
+  /// The same of a line that was not read.
+  bool pass_over() { return note(importer_.refuse(++line_, "longer than 128 MiB, which no record is")); }
 
   bool note(const operate::Importer::Refusal& refusal) {
     const std::string text = "line " + std::to_string(refusal.line) + ": " + refusal.reason;
@@ -154,18 +157,13 @@ class ImportRun {
       return Exit::failure(stopped_by_ + "; stopped there (" + so_far() +
                            "); mend the line and run it again, or pass over such lines with --on-error continue");
     }
-    switch (status) {
-      case LineReader::Status::stopped:
-        stopped_by_ = "interrupted";
-        return {kExitInterrupted, "interrupted after line " + std::to_string(line_) + " (" + so_far() + ")" + kAgain};
-      case LineReader::Status::too_long:
-        stopped_by_ = "line " + std::to_string(line_ + 1) + ": longer than 128 MiB, which no record is";
-        return Exit::failure(stopped_by_ + "; nothing after it was read (" + so_far() + ")");
-      case LineReader::Status::failed:
-        stopped_by_ = "line " + std::to_string(line_ + 1) + ": cannot read: " + std::strerror(reason);
-        return Exit::failure(stopped_by_ + " (" + so_far() + ")" + kAgain);
-      default:
-        break;
+    if (status == LineReader::Status::stopped) {
+      stopped_by_ = "interrupted";
+      return {kExitInterrupted, "interrupted after line " + std::to_string(line_) + " (" + so_far() + ")" + kAgain};
+    }
+    if (status == LineReader::Status::failed) {
+      stopped_by_ = "line " + std::to_string(line_ + 1) + ": cannot read: " + std::strerror(reason);
+      return Exit::failure(stopped_by_ + " (" + so_far() + ")" + kAgain);
     }
     if (counts().refused > 0) {
       return Exit::failure(std::to_string(counts().refused) + " of " + std::to_string(line_) +

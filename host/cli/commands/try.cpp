@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/ranges.hpp"
+#include "base/text/json_check.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/handler_choice.hpp"
@@ -86,13 +87,13 @@ OrExit<Subject> exported(const Arguments& arguments) {
   SLUICE_TRY(wanted, arguments.count("line", 0, kMostLines));
   const std::string id = arguments.get("id");
   SLUICE_TRY(file, open_named(arguments, "file"));
-  operate::LineReader lines(file->get(), -1);
+  operate::LineReader lines(file->get(), -1, operate::kMaxRecordLine);
   std::string_view line;
   std::size_t number = 0;
   auto status = operate::LineReader::Status::line;
   while ((status = lines.next(line)) == operate::LineReader::Status::line) {
     ++number;
-    if (*wanted != 0 && number != *wanted) {
+    if ((*wanted != 0 && number != *wanted) || json_trimmed(line).empty()) {
       continue;
     }
     auto record = operate::parse_record_line(line);
