@@ -295,7 +295,8 @@ Arguments Arguments::read(const Command& command, std::span<const std::string> w
     if (token.name == "help") {
       arguments.help_ = true;
     } else if (token.flag != nullptr) {
-      if (const Flag* queue = command.flag("queue"); queue != nullptr && token.flag->name == "outbox") {
+      const Flag* const queue = command.flag("queue");
+      if (queue != nullptr && token.flag->name == "outbox" && !arguments.has("outbox")) {
         put("queue", *queue, "outbox:" + token.value);  // is another way to write it
       }
       put(token.name, *token.flag, std::move(token.value));

@@ -175,6 +175,20 @@ TEST(Arguments, SayWhatIsWrongAndTheMend) {
   }
 }
 
+// It named --queue, which nobody had typed.
+TEST(Arguments, AnOutboxGivenTwiceIsCalledAsItWasTyped) {
+  const Command look{
+      .name = "look",
+      .flags = {{.name = "queue", .value = "QUEUE", .help = ""}, {.name = "outbox", .value = "NAME", .help = ""}},
+  };
+  const auto parsed = Arguments::parse(look, {"--outbox", "a", "--outbox", "b"});
+  ASSERT_TRUE(parsed.has_error());
+  EXPECT_EQ(parsed.error().lines().front(), "--outbox is given twice; give it once");
+  const auto both = Arguments::parse(look, {"--queue", "q", "--outbox", "b"});
+  ASSERT_TRUE(both.has_error());
+  EXPECT_EQ(both.error().lines().front(), "--queue is given twice; give it once");
+}
+
 TEST(Arguments, HelpWinsOverWhatIsMissing) {
   for (const char* word : {"--help", "-h"}) {
     const auto parsed = Arguments::parse(sample(), {word});

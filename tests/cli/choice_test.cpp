@@ -223,6 +223,7 @@ TEST_F(Choice, LsGoesOnWhereItEndedInEitherOrderAndInBothHalves) {
   EXPECT_EQ(json_of({"ls", "--limit", "3"}).at("total").to_number<int>(), 10);
   EXPECT_EQ(json_of({"ls", "--both", "--limit", "3"}).at("total").to_number<int>(), 12);
   EXPECT_EQ(run({"ls", "--cursor", "nonsense"}).exit_code, 64);
+  EXPECT_EQ(run({"ls", "--cursor", ""}).exit_code, 64) << "a variable that is not set is not the beginning";
 }
 
 TEST_F(Choice, APipeGetsALongIdWhole) {

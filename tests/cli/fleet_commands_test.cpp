@@ -158,7 +158,8 @@ TEST_F(FleetCommands, EveryChangeOfMessagesIsNotedWithItsReasonAndItsCounts) {
                                      HasSubstr("invalid queue mails --all (no such customer)")));
   EXPECT_EQ(json({"audit", "--since", "1h"}).as_array().size(), 6U);
   EXPECT_THAT(json({"audit", "--since", "2200-01-01T00:00:00Z"}).as_array(), IsEmpty());
-  EXPECT_THAT(refusal({"audit", "--since", "yesterday"}, 64), HasSubstr("since"));
+  EXPECT_THAT(refusal({"audit", "--since", "2026-01-31"}, 64),
+              HasSubstr("--since 2026-01-31 is no time such as 2026-01-31T12:00:00Z, and no duration such as 2h"));
 }
 
 TEST_F(FleetCommands, TheAuditHasThePlan) {
@@ -194,6 +195,27 @@ TEST_F(FleetCommands, AMoveIsFoundUnderBothOfItsQueues) {
   // Who has the other file alone finds it as well.
   folder_.write("host.toml", "[store]\npath = \"o.db\"\n[queues.quick]\n");
   EXPECT_EQ(json({"audit", "quick"}).as_array().size(), 1U);
+}
+
+// It said "interrupted", where a bulk command says what has happened.
+TEST_F(FleetCommands, AMoveWhoseReaderHasGoneSaysSo) {
+  folder_.write("host.toml",
+                "[store]\npath = \"s.db\"\n[stores.other]\nkind = \"sqlite\"\npath = \"o.db\"\n"
+                "[queues.returns]\n[queues.quick]\nstore = \"other\"\n");
+  std::string lines;
+  for (int message = 0; message < 2000; ++message) {
+    lines += std::to_string(message) + "\n";
+  }
+  ASSERT_EQ(folder_.run({"send", "--queue", "returns", "-"}, lines).exit_code, 0);
+  const std::string records = folder_.run({"export", "--queue", "returns"}).out;
+  ASSERT_EQ(folder_.run({"import", "--queue", "quick", "-"}, records).exit_code, 0);
+  const Finished moved =
+      run_binary({"move", "returns", "quick", "--yes", "--output", "text"},
+                 {.input = {}, .folder = folder_.path(), .environment = {}, .stdout_file = {}, .closed_output = true});
+  EXPECT_NE(moved.exit_code, 0);
+  const auto audit = json({"audit", "returns"}).as_array();
+  EXPECT_EQ(audit.at(0).at("state").as_string(), "stopped");
+  EXPECT_EQ(audit.at(0).at("stopped_by").as_string(), "nobody reads its output");
 }
 
 TEST_F(FleetCommands, AJobOfOneQueueSaysWhoseKeysAreMeant) {

@@ -166,7 +166,11 @@ Exit audit(const Arguments& arguments, Console& console) {
   fleet::AuditQuery query{.limit = *limit};
   query.since = parse_timestamp(arguments.get("since"));
   if (arguments.has("since") && !query.since) {
-    SLUICE_TRY(ago, arguments.duration("since", Duration{}));
+    const auto ago = config::parse_duration(arguments.get("since"));
+    if (!ago) {
+      return Exit::usage("--since " + arguments.get("since") +
+                         " is no time such as 2026-01-31T12:00:00Z, and no duration such as 2h");
+    }
     query.since = SystemClock().wall_now() - *ago;
   }
   SLUICE_TRY(session, FleetSession::open(arguments));

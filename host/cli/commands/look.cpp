@@ -322,7 +322,7 @@ std::vector<Command> look_commands() {
           .flags = with_store_flags(joined({against("both", kDlqFlag),
                                             {"both", {}, "its dead-letter half too, after the other"},
                                             {"newest", {}, "the newest first"},
-                                            {"cursor", "CURSOR", "go on where a list has ended"},
+                                            filled({"cursor", "CURSOR", "go on where a list has ended"}),
                                             {"limit", "N", "show at most N messages [default: 10]"},
                                             against("limit", {"all", {}, "show all"})},
                                            filter_flags())),
