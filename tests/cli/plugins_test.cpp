@@ -12,6 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 /// A folder with the fixture plugin, one file that is none, and a job.
@@ -39,7 +40,14 @@ TEST(Plugins, ShowsHandlersAndOptions) {
   EXPECT_EQ(lines[3], "    greeting (string, default hello): What is said");
   EXPECT_EQ(lines[4], "    token (string, secret): Who says it");
   EXPECT_EQ(lines[5], "    port (integer, required): Where to");
-  EXPECT_THAT(lines[6], AllOf(StartsWith("rejected: "), HasSubstr("plugins/text.so: ")));
+  EXPECT_THAT(lines[6], AllOf(StartsWith("rejected: "), HasSubstr("plugins/text.so ")));
+  EXPECT_EQ(lines[6].find("text.so"), lines[6].rfind("text.so")) << "it is named once";
+}
+
+TEST(Plugins, ShowsNoFileNameThatSteersATerminal) {
+  const PluginFolder folder;
+  folder.write("plugins/a\x1b[2J.so", "hello");
+  EXPECT_THAT(folder.run({"plugins", "--output", "text"}).out, AllOf(HasSubstr("[2J.so"), Not(HasSubstr("\x1b"))));
 }
 
 TEST(Plugins, PrintsJson) {
@@ -159,7 +167,7 @@ TEST(Check, WarnsOfWhatIsSeldomMeant) {
   const Finished checked = folder.run({"check"});
   EXPECT_EQ(checked.exit_code, 0);
   EXPECT_THAT(checked.err_lines(),
-              ElementsAre(AllOf(StartsWith("warning: "), HasSubstr("plugins/text.so is not used: ")),
+              ElementsAre(AllOf(StartsWith("warning: not used: "), HasSubstr("plugins/text.so ")),
                           "warning: jobs orders and second share queue orders: each message goes to one of them, "
                           "whichever claims it first",
                           "warning: no job works on queue unused, which [queues.unused] configures",
@@ -188,7 +196,7 @@ TEST(Check, WarnsOfAPluginFolderThatIsNamedAndNotThere) {
   std::filesystem::rename(folder.path() + "/plugins", folder.path() + "/built");
   folder.write("host.toml", "[host]\nplugin_dirs = [\"plugins\", \"built\"]\n[store]\npath = \"sluice.db\"\n");
   EXPECT_THAT(folder.run({"check"}).err_lines(),
-              ElementsAre(AllOf(StartsWith("warning: plugins is not used: "), HasSubstr("make the folder")),
+              ElementsAre(AllOf(StartsWith("warning: not used: plugins "), HasSubstr("make the folder")),
                           "host.toml: good, 1 warning"));
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/ranges.hpp"
 #include "base/text/joined.hpp"
+#include "base/text/visible.hpp"
 #include "config/files.hpp"
 #include "config/words.hpp"
 #include "host/cli/command.hpp"
@@ -152,7 +153,7 @@ std::vector<std::string> suspicions(const config::HostConfig& host, const config
                                     const plugin::PluginRegistry& registry) {
   std::vector<std::string> lines;
   for (const auto& rejected : registry.rejected()) {
-    lines.push_back(rejected.file + " is not used: " + rejected.why);
+    lines.push_back("not used: " + rejected.why);
   }
   std::map<std::pair<std::string, config::Source>, std::string> taken;
   std::set<std::string> used;
@@ -415,7 +416,7 @@ std::string as_text(const plugin::PluginRegistry& registry) {
     }
   }
   for (const auto& rejected : registry.rejected()) {
-    text += "rejected: " + rejected.file + ": " + rejected.why + "\n";
+    text += "rejected: " + visible(rejected.why) + "\n";
   }
   return text;
 }
