@@ -176,6 +176,7 @@ Fields:
   id, content_type, group        text
   queue_type                     "STANDARD" or "DLQ"
   state, also as status          "ready", "in_flight" or "delayed"
+  priority                       "critical", "high", "normal" or "low"
   receive_count                  a number, as RECEIVES shows it
   version                        a number
   age                            a duration: the time since created_at

@@ -43,7 +43,7 @@ using Found = std::optional<Value>;
 
 /// A field of a message.
 struct Field {
-  enum class Type { text, state, half, number, time, span, failure, attributes, data };
+  enum class Type { text, state, half, priority, number, time, span, failure, attributes, data };
 
   std::string_view name;
   Type type;
@@ -102,7 +102,7 @@ constexpr std::array kFields{
     Field{"content_type", Type::text,
           [](const StoredMessage& of, WallTime) -> Found { return of.message.content_type; }},
     Field{"group", Type::text, [](const StoredMessage& of, WallTime) { return unless_empty(of.message.group); }},
-    Field{"priority", Type::text,
+    Field{"priority", Type::priority,
           [](const StoredMessage& of, WallTime) -> Found { return std::string(to_string(of.message.priority)); }},
     Field{"error", Type::text, failure<kError>},
     Field{"failure", Type::failure, failure<[](const queue::Failure&) -> Value { return Composite{}; }>},
@@ -173,6 +173,8 @@ std::optional<std::string> fit_literal(const Field& field, Value& literal) {
       return fit_word(field.name, literal, {"ready", "in_flight", "delayed"});
     case Type::half:
       return fit_word(field.name, literal, {"STANDARD", "DLQ"});
+    case Type::priority:
+      return fit_word(field.name, literal, {"critical", "high", "normal", "low"});
     case Type::failure:
       return "a failure as a whole cannot be compared; write failure.error, or exists(failure)";
     case Type::attributes:

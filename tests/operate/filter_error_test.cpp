@@ -52,6 +52,8 @@ TEST(FilterErrors, PointAtTheColumnAndSayWhatIsMeant) {
            Case{"state = 'in-flight'", 9, "did you mean \"in_flight\"?"},
            Case{"state = 'done'", 9, "state is one of \"ready\", \"in_flight\", \"delayed\""},
            Case{"queue_type = 'dlq'", 14, "queue_type is one of"},
+           Case{"priority = 'hihg'", 12,
+                "priority is one of \"critical\", \"high\", \"normal\", \"low\"; did you mean \"high\"?"},
            Case{"failure = 'x'", 11, "cannot be compared"},
            Case{"failure.eror = 'x'", 8, "did you mean error?"},
            Case{"id.x = 'y'", 3, "nothing lies below this field"},

@@ -682,7 +682,8 @@ std::vector<Command> table_commands() {
           .usage = "(QUEUE | --table TABLE) [--role ROLE]... [OPTION]...",
           .description =
               "The roles are host (sluice run), producer (sends), reader (looks, changes nothing), operator (every "
-              "command on messages) and setup (table create). Nothing is asked of AWS. Without --account and a region "
+              "command on messages), setup (table create) and effects (sluice run, on a table of your own whose items "
+              "handlers write). Nothing is asked of AWS. Without --account and a region "
               "the policy holds for the table of that name in every account and region of its user. With --writes "
               "single it needs no PartiQL, as DynamoMQ's own policy: each message is then written by about 3 requests "
               "of its own, in place of a share of a batch.",
