@@ -27,6 +27,9 @@ constexpr std::size_t kBufferBytes = 64 * 1024;
 
 constexpr std::uint64_t bit_of(int signal) { return std::uint64_t{1} << static_cast<unsigned>(signal); }
 
+/// Of the progress line that stands on the process's terminal; 0: none does.
+std::atomic<std::size_t> progress_width{0};
+
 // What a signal handler may touch: lock-free flags, a bit for each signal, and a descriptor.
 std::atomic<std::uint64_t> raised_signals{0};
 std::atomic<int> raised_event{-1};
@@ -112,13 +115,13 @@ void Console::progress(std::string_view line) {
   // In the last column the cursor would go on to the next line, and \r no further back than to its begin.
   const std::string shown = fit_line(visible(line), terminal_size(STDERR_FILENO).columns - 1);
   const std::size_t width = display_width(shown);
-  write_all(STDERR_FILENO, "\r" + shown + std::string(progress_width_ - std::min(progress_width_, width), ' '));
-  progress_width_ = width;
+  const std::size_t before = progress_width.exchange(width);
+  write_all(STDERR_FILENO, "\r" + shown + std::string(before - std::min(before, width), ' '));
 }
 
 void Console::end_progress() {
-  if (progress_width_ > 0) {
-    write_all(STDERR_FILENO, "\r" + std::string(std::exchange(progress_width_, 0), ' ') + "\r");
+  if (const std::size_t width = progress_width.exchange(0); width > 0) {
+    write_all(STDERR_FILENO, "\r" + std::string(width, ' ') + "\r");
   }
 }
 

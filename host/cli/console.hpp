@@ -50,8 +50,8 @@ class Console : boost::noncopyable {
   void error_text(std::string_view text);
   /// Puts a line over the last one if standard error is a terminal, as much of it as fits, and is nothing otherwise.
   void progress(std::string_view line);
-  /// Takes the progress line away, if there is one: what follows says it.
-  void end_progress();
+  /// Takes the progress line away, if there is one: what follows says it. Thread-safe.
+  static void end_progress();
 
   /// A yes or no on the terminal; false for anything but y or yes.
   bool confirm(std::string_view question);
@@ -70,7 +70,6 @@ class Console : boost::noncopyable {
   bool wide_ = false;
   int failure_ = 0;
   const std::atomic<bool>* dropping_ = nullptr;
-  std::size_t progress_width_ = 0;
 };
 
 struct TerminalSize {

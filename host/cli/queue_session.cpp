@@ -333,7 +333,10 @@ std::string this_operator() {
   return (as_another ? behind_sudo + " as " : "") + name + "@" + this_machine();
 }
 
-void QueueSession::warn(const std::string& line) { std::fprintf(stderr, "sluice: %s\n", visible(line).c_str()); }
+void QueueSession::warn(const std::string& line) {
+  Console::end_progress();
+  std::fprintf(stderr, "sluice: %s\n", visible(line).c_str());
+}
 
 OrExit<QueueSession> QueueSession::open(const Arguments& arguments, Queue queue, HostFiles files) {
   SLUICE_TRY(place, QueuePlace::find(arguments, queue, files));

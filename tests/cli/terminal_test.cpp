@@ -11,6 +11,7 @@
 #include <functional>
 
 #include "host/cli/console.hpp"
+#include "host/cli/queue_session.hpp"
 
 namespace sluice::test {
 namespace {
@@ -125,6 +126,16 @@ TEST(Terminal, AProgressLineIsNoLongerThanTheScreen) {
         console.end_progress();
       }),
       "\r" + std::string(39, 'x') + "\r\xc3\xa4 and more" + std::string(29, ' ') + "\r" + std::string(10, ' ') + "\r");
+}
+
+// It stood behind the progress, on one line with it.
+TEST(Terminal, WhatAStoreHasToSayTakesTheProgressLineAway) {
+  EXPECT_EQ(on_console([](cli::Console& console) {
+              console.progress("12 moved");
+              cli::QueueSession::warn("the store is slow");
+              console.end_progress();
+            }),
+            "\r12 moved\r        \rsluice: the store is slow\r\n");
 }
 
 TEST(Terminal, WarningsAreWrapped) {
