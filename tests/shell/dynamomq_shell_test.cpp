@@ -1,11 +1,13 @@
-#include "host/cli/shell/dynamomq_shell.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
+#include <cstdio>
 
+#include "host/cli/console.hpp"
+#include "host/cli/drop_in/dynamomq_operations.hpp"
 #include "host/cli/queue_session.hpp"
+#include "host/cli/shell/shell.hpp"
 #include "tests/shell/shell_places.hpp"
 #include "tests/support/emulator.hpp"
 
@@ -13,7 +15,6 @@ namespace sluice::test {
 namespace {
 
 namespace json = boost::json;
-using cli::DynamoMqShell;
 using cli::Shell;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -34,23 +35,16 @@ class DynamoMqShellTest : public ::testing::TestWithParam<ShellPlaceKind> {
     auto session = cli::QueueSession::open(place_->arguments());
     ASSERT_TRUE(session.has_value());
     session_ = std::make_unique<cli::QueueSession>(std::move(*session));
-    operations_ = std::make_unique<cli::DynamoMqOperations>(*session_);
-    shell_ = make({});
-  }
-
-  std::unique_ptr<DynamoMqShell> make(std::function<bool(std::string_view)> confirm) {
-    return std::make_unique<DynamoMqShell>(
-        *operations_, session_->clock(),
-        cli::DynamoMqSurroundings{
-            .region = "eu-west-1", .table = "t", .endpoint = "", .confirm = std::move(confirm), .interrupted = {}});
+    ASSERT_NE(std::freopen("/dev/null", "r", stdin), nullptr) << "nobody is there to be asked";
+    shell_ = cli::dynamomq_shell(*session_, console_);
   }
 
   std::string type(const std::string& line) {
-    std::string out;
-    const auto next = shell_->step(line, {.out = [&out](std::string_view text) { out += text; },
-                                          .note = [](std::string_view note) { ADD_FAILURE() << note; }});
+    testing::internal::CaptureStdout();
+    const auto next = shell_->step(line);
+    console_.flush();
     EXPECT_EQ(next, Shell::Next::go_on) << line;
-    return out;
+    return testing::internal::GetCapturedStdout();
   }
   /// What follows a headline, read as JSON.
   json::value below(const std::string& headline, const std::string& text) {
@@ -67,32 +61,26 @@ class DynamoMqShellTest : public ::testing::TestWithParam<ShellPlaceKind> {
 
   std::unique_ptr<ShellPlace> place_;
   std::unique_ptr<cli::QueueSession> session_;
-  std::unique_ptr<cli::DynamoMqOperations> operations_;
-  std::unique_ptr<DynamoMqShell> shell_;
+  cli::Console console_;
+  std::unique_ptr<Shell> shell_;
 };
 
 class DynamoMqShellOnStores : public DynamoMqShellTest {};
 
 TEST_P(DynamoMqShellOnStores, Welcomes) {
-  EXPECT_THAT(shell_->greeting(), HasSubstr("\nAWSRegion: eu-west-1\nTableName: t\nEndpointURL: \n"));
+  const config::StoreConfig& store = session_->place().store();
+  const std::string opened = place_->is_table() ? "AWS session is properly established!\nAWSRegion: eu-west-1"
+                                                : "SQLite store is properly opened!\nAWSRegion: ";
+  const std::string endpoint = place_->is_table() ? store.endpoint : "file:" + store.path;
+  EXPECT_THAT(shell_->greeting(),
+              HasSubstr("\n... " + opened + "\nTableName: " + session_->queue() + "\nEndpointURL: " + endpoint + "\n"));
   EXPECT_EQ(shell_->prompt(), kPlain);
   EXPECT_EQ(shell_->farewell(), "... Interactive is ending\n\n\n");
 }
 
-TEST_P(DynamoMqShellOnStores, SaysThatItIsAFileWhereThereIsNoAws) {
-  const DynamoMqShell embedded(
-      *operations_, session_->clock(),
-      {.region = {}, .table = "orders", .endpoint = "var/s.db", .embedded = true, .confirm = {}, .interrupted = {}});
-  EXPECT_THAT(embedded.greeting(), HasSubstr("\n... SQLite store is properly opened!\nAWSRegion: \nTableName: orders\n"
-                                             "EndpointURL: file:var/s.db\n"));
-  EXPECT_THAT(embedded.greeting(), Not(HasSubstr("AWS session")));
-}
-
 TEST_P(DynamoMqShellOnStores, Conformance64QuitEnds) {
-  const cli::ShellOutput nowhere{.out = [](std::string_view text) { ADD_FAILURE() << text; },
-                                 .note = [](std::string_view note) { ADD_FAILURE() << note; }};
-  EXPECT_EQ(shell_->step("quit", nowhere), Shell::Next::end);
-  EXPECT_EQ(shell_->step("  Q  ", nowhere), Shell::Next::end);
+  EXPECT_EQ(shell_->step("quit"), Shell::Next::end);
+  EXPECT_EQ(shell_->step("  Q  "), Shell::Next::end);
 }
 
 TEST_P(DynamoMqShellOnStores, Conformance64UnknownAndBlankAreErrors) {
@@ -166,20 +154,6 @@ TEST_P(DynamoMqShellOnStores, Conformance64PurgeOk) {
   EXPECT_EQ(std::count(purged.begin(), purged.end(), '*'), 12);
   EXPECT_EQ(shell_->prompt(), kPlain) << "the selected message went too";
   EXPECT_EQ(type("ls"), "Queue is empty!\n");
-}
-
-TEST_P(DynamoMqShellOnStores, PurgeTakesNoForAnAnswer) {
-  send("A-1", "1");
-  std::string question;
-  shell_ = make([&question](std::string_view text) {
-    question = text;
-    return false;
-  });
-  EXPECT_EQ(type("purge"), "nothing was removed\n");
-  EXPECT_THAT(question, HasSubstr("DLQ included?"));
-  EXPECT_THAT(type("ls"), HasSubstr("A-1"));
-  shell_ = make([](std::string_view) { return true; });
-  EXPECT_EQ(type("purge"), "List messages of removed IDs:\n* ID: A-1\n");
 }
 
 TEST_P(DynamoMqShellOnStores, Conformance64ReceiveOk) {
@@ -281,13 +255,13 @@ TEST_P(DynamoMqShellOnStores, Conformance64SelectedMessageThatIsGoneIsAnError) {
   for (const std::string name : {"reset", "redrive", "fail", "invalid"}) {
     send("A-101", "1");
     type("id A-101");
-    ASSERT_TRUE(operations_->remove("A-101").has_value());
+    ASSERT_TRUE(cli::DynamoMqOperations(*session_).remove("A-101").has_value());
     EXPECT_THAT(type(name), StartsWith("ERROR: ")) << name;
     EXPECT_EQ(shell_->prompt(), kPlain) << name;
   }
   send("A-101", "1");
   type("id A-101");
-  ASSERT_TRUE(operations_->remove("A-101").has_value());
+  ASSERT_TRUE(cli::DynamoMqOperations(*session_).remove("A-101").has_value());
   EXPECT_THAT(type("delete"), StartsWith("Processing for ID [A-101] is deleted successfully!"))
       << "as there: removing what is not there is a success";
 }

@@ -1,15 +1,16 @@
-#include "host/cli/shell/queue_shell.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 #include <span>
 
+#include "host/cli/console.hpp"
+#include "host/cli/shell/shell.hpp"
+#include "host/cli/views/output.hpp"
+
 namespace sluice::test {
 namespace {
 
-using cli::QueueShell;
 using cli::RememberedOptions;
 using cli::Shell;
 using testing::Contains;
@@ -24,32 +25,37 @@ using Words = std::vector<std::string>;
 class Dialogue {
  public:
   explicit Dialogue(RememberedOptions options = {{"queue", "orders"}})
-      : shell(std::move(options), {.run =
-                                       [this](const Words& words, const RememberedOptions& remembered) {
-                                         runs.push_back(whole(words, remembered));
-                                         return exit_code;
-                                       },
-                                   .try_open =
-                                       [](const RememberedOptions& where) {
-                                         return where.at("queue") == "ordres" ? cli::Exit::usage("nobody knows ordres")
-                                                                              : cli::Exit::ok();
-                                       },
-                                   .queues =
-                                       [] {
-                                         return Words{"orders", "invoices"};
-                                       },
-                                   .ids =
-                                       [this](const RememberedOptions& where) {
-                                         ++listings;
-                                         return where.at("queue") == "orders" ? ids : Words{};
-                                       }}) {}
+      : shell(queue_shell(std::move(options),
+                          {.run =
+                               [this](const Words& words, const RememberedOptions& remembered) {
+                                 runs.push_back(whole(words, remembered));
+                                 return exit_code;
+                               },
+                           .try_open =
+                               [](const RememberedOptions& where) {
+                                 return where.at("queue") == "ordres" ? cli::Exit::usage("nobody knows ordres")
+                                                                      : cli::Exit::ok();
+                               },
+                           .queues =
+                               [] {
+                                 return Words{"orders", "invoices"};
+                               },
+                           .ids =
+                               [this](const RememberedOptions& where) {
+                                 ++listings;
+                                 return where.at("queue") == "orders" ? ids : Words{};
+                               }},
+                          console)) {}
 
   Shell::Next type(const std::string& line) {
-    out.clear();
-    notes.clear();
     runs.clear();
-    return shell.step(line, {.out = [this](std::string_view text) { out += text; },
-                             .note = [this](std::string_view note) { notes.emplace_back(note); }});
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const auto next = shell->step(line);
+    console.flush();
+    out = testing::internal::GetCapturedStdout();
+    notes = cli::lines_of(testing::internal::GetCapturedStderr());
+    return next;
   }
   /// The words, and what holds beside them.
   static Words whole(Words words, const RememberedOptions& remembered) {
@@ -66,7 +72,7 @@ class Dialogue {
     EXPECT_EQ(type(line), Shell::Next::go_on) << line;
     return runs.empty() ? Words() : runs.back();
   }
-  Words completed(const std::string& line) { return shell.complete(line).words; }
+  Words completed(const std::string& line) { return shell->complete(line).words; }
 
   int exit_code = 0;
   int listings = 0;
@@ -74,7 +80,8 @@ class Dialogue {
   std::vector<Words> runs;
   std::string out;
   Words notes;
-  QueueShell shell;
+  cli::Console console;
+  std::unique_ptr<Shell> shell;
 };
 
 TEST(QueueShell, AddsTheQueueWhereACommandTakesOne) {
@@ -126,16 +133,16 @@ TEST(QueueShell, DropsWhatAnOptionOfALineExcludes) {
 
 TEST(QueueShell, SelectsAMessageThatIsThere) {
   Dialogue dialogue;
-  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders> ");
+  EXPECT_EQ(dialogue.shell->prompt(), "sluice orders> ");
   EXPECT_THAT(dialogue.ran("id A-101"), ElementsAre("get", "--id=A-101", "--queue=orders"));
-  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders A-101> ");
+  EXPECT_EQ(dialogue.shell->prompt(), "sluice orders A-101> ");
   EXPECT_THAT(dialogue.ran("get"), ElementsAre("get", "--id=A-101", "--queue=orders"));
   EXPECT_THAT(dialogue.ran("fail --id B"), ElementsAre("fail", "--id", "B", "--queue=orders"));
   dialogue.exit_code = 1;
   dialogue.type("id nobody");
-  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders A-101> ");
+  EXPECT_EQ(dialogue.shell->prompt(), "sluice orders A-101> ");
   EXPECT_THAT(dialogue.ran("id"), IsEmpty());
-  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders> ");
+  EXPECT_EQ(dialogue.shell->prompt(), "sluice orders> ");
   dialogue.type("id two words");
   EXPECT_THAT(dialogue.notes, ElementsAre(HasSubstr("id takes one id")));
 }
@@ -166,7 +173,7 @@ TEST(QueueShell, DoesNotTakeTheSelectedIdElsewhere) {
   dialogue.type("id A-101");
   for (const std::string place : {"--queue late", "--outbox mail", "--config other.toml", "--table t2"}) {
     EXPECT_THAT(dialogue.ran("delete " + place), Not(Contains("--id=A-101"))) << place;
-    EXPECT_EQ(dialogue.shell.prompt(), "sluice orders A-101> ");
+    EXPECT_EQ(dialogue.shell->prompt(), "sluice orders A-101> ");
   }
 }
 
@@ -175,10 +182,10 @@ TEST(QueueShell, KeepsASelectionThatWasNotRemoved) {
   dialogue.type("id A-101");
   for (const std::string line : {"delete --help", "delete --dry-run", "delete A-102", "delete A-101 --queue late"}) {
     dialogue.type(line);
-    EXPECT_EQ(dialogue.shell.prompt(), "sluice orders A-101> ") << line;
+    EXPECT_EQ(dialogue.shell->prompt(), "sluice orders A-101> ") << line;
   }
   dialogue.type("delete --id A-100 --id A-101");
-  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders> ");
+  EXPECT_EQ(dialogue.shell->prompt(), "sluice orders> ");
 }
 
 TEST(QueueShell, DropsASelectionThatIsGone) {
@@ -186,21 +193,21 @@ TEST(QueueShell, DropsASelectionThatIsGone) {
   dialogue.type("id A-101");
   dialogue.exit_code = 1;
   dialogue.type("delete");
-  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders A-101> ");
+  EXPECT_EQ(dialogue.shell->prompt(), "sluice orders A-101> ");
   dialogue.exit_code = 0;
   dialogue.type("invalid");
   dialogue.type("delete --where 'receive_count > 3'");
   EXPECT_THAT(dialogue.runs, ElementsAre(Not(Contains("--id=A-101"))));
-  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders A-101> ");
+  EXPECT_EQ(dialogue.shell->prompt(), "sluice orders A-101> ");
   EXPECT_THAT(dialogue.ran("delete"), ElementsAre("delete", "--id=A-101", "--queue=orders"));
-  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders> ");
+  EXPECT_EQ(dialogue.shell->prompt(), "sluice orders> ");
 }
 
 TEST(QueueShell, GoesToAnotherQueue) {
   Dialogue dialogue;
   dialogue.type("id A-101");
   dialogue.type("use invoices");
-  EXPECT_EQ(dialogue.shell.prompt(), "sluice invoices> ");
+  EXPECT_EQ(dialogue.shell->prompt(), "sluice invoices> ");
   EXPECT_THAT(dialogue.ran("stats"), ElementsAre("stats", "--queue=invoices"));
   dialogue.type("use");
   EXPECT_THAT(dialogue.notes, ElementsAre(HasSubstr("use QUEUE")));
@@ -220,27 +227,27 @@ TEST(QueueShell, StaysWhereItIsWhenNobodyKnowsTheQueue) {
   dialogue.type("id A-101");
   dialogue.type("use ordres");
   EXPECT_THAT(dialogue.notes, ElementsAre("use: nobody knows ordres"));
-  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders A-101> ");
+  EXPECT_EQ(dialogue.shell->prompt(), "sluice orders A-101> ");
 }
 
 TEST(QueueShell, KeepsTheCodeOfTheLastCommandThatFailed) {
   Dialogue dialogue;
   dialogue.type("stats");
-  EXPECT_EQ(dialogue.shell.last_failure(), 0);
+  EXPECT_EQ(dialogue.shell->last_failure(), 0);
   dialogue.type("frobnicate");
-  EXPECT_EQ(dialogue.shell.last_failure(), 64);
+  EXPECT_EQ(dialogue.shell->last_failure(), 64);
   dialogue.exit_code = 1;
   dialogue.type("get A-9");
   dialogue.exit_code = 0;
   dialogue.type("stats");
-  EXPECT_EQ(dialogue.shell.last_failure(), 1);
+  EXPECT_EQ(dialogue.shell->last_failure(), 1);
 }
 
 TEST(QueueShell, ShowsNothingThatSteersATerminal) {
   Dialogue dialogue(RememberedOptions{{"queue", "a\x1b[2Jb"}});
-  EXPECT_THAT(dialogue.shell.prompt(), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(dialogue.shell->prompt(), Not(HasSubstr("\x1b")));
   dialogue.type("id " + std::string(300, 'x'));
-  EXPECT_LT(dialogue.shell.prompt().size(), 100U);
+  EXPECT_LT(dialogue.shell->prompt().size(), 100U);
 }
 
 TEST(QueueShell, EndsAndGoesOn) {
@@ -292,7 +299,7 @@ TEST(QueueShell, CompletesCommandsAndOptions) {
   EXPECT_THAT(dialogue.completed("ls --limit 3 --lim"), IsEmpty());
   EXPECT_THAT(dialogue.completed("ls --output "), ElementsAre("json", "text"));
   EXPECT_THAT(dialogue.completed("ls --output=j"), ElementsAre("json"));
-  EXPECT_EQ(dialogue.shell.complete("ls --output=j").replaced, 1U);
+  EXPECT_EQ(dialogue.shell->complete("ls --output=j").replaced, 1U);
   EXPECT_THAT(dialogue.completed("unknown --"), IsEmpty());
 }
 
@@ -312,7 +319,7 @@ TEST(QueueShell, CutsWhatIsLong) {
     id += "日";
   }
   dialogue.type("id " + id);
-  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders " + id.substr(0, 36) + "...> ") << "between two characters";
+  EXPECT_EQ(dialogue.shell->prompt(), "sluice orders " + id.substr(0, 36) + "...> ") << "between two characters";
 }
 
 TEST(QueueShell, CompletesQueuesAndIds) {
@@ -341,13 +348,13 @@ TEST(QueueShell, LeavesQuotedWordsAlone) {
 TEST(QueueShell, KeepsContentOutOfTheHistory) {
   const Dialogue dialogue;
   for (const std::string line : {"ls --dlq", "id A-101", "edit --id A-101", "purge --older-than 1h"}) {
-    EXPECT_TRUE(dialogue.shell.may_be_kept(line)) << line;
+    EXPECT_TRUE(dialogue.shell->may_be_kept(line)) << line;
   }
   for (const std::string line :
        {"send --data secret", "send --data=secret", "send --text secret", "send --attr k=secret",
         "edit --set data.x=secret", "ls --where 'data.mail = \"secret\"'", "ls --error-like secret", " ls", "ls 'open",
         ""}) {
-    EXPECT_FALSE(dialogue.shell.may_be_kept(line)) << line;
+    EXPECT_FALSE(dialogue.shell->may_be_kept(line)) << line;
   }
 }
 

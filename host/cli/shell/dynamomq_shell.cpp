@@ -1,9 +1,12 @@
-#include "host/cli/shell/dynamomq_shell.hpp"
-
 #include <algorithm>
 #include <array>
 
 #include "base/text/visible.hpp"
+#include "dynamo/settings.hpp"
+#include "host/cli/drop_in/dynamomq_operations.hpp"
+#include "host/cli/queue_session.hpp"
+#include "host/cli/shell/shell.hpp"
+#include "host/cli/words.hpp"
 
 namespace sluice::cli {
 
@@ -52,256 +55,285 @@ std::string about(std::string_view before, const std::string& id, std::string_vi
   return std::string(before) + visible(id) + std::string(after) + "\n";
 }
 
-}  // namespace
+std::string region_of(const QueuePlace& place) {
+  if (place.in_sqlite() || !place.store().region.empty()) {
+    return place.store().region;
+  }
+  const auto settings = dynamo::resolve_settings(dynamo::AwsEnvironment::of_process());
+  return settings.has_error() ? std::string() : settings->region;
+}
 
-struct DynamoMqShell::Commands {
-  static Answer help(DynamoMqShell&, const Parameters&) { return std::string(kShellHelp); }
+class DynamoMqShell final : public Shell {
+ public:
+  DynamoMqShell(QueueSession& session, Console& console) : session_(session), console_(console), operations_(session) {}
 
-  static Answer qstat(DynamoMqShell& shell, const Parameters&) { return shell.with_stats({}, "Queue status:\n"); }
+  std::string greeting() const override {
+    const QueuePlace& place = session_.place();
+    const bool embedded = place.in_sqlite();
+    const std::string opened = embedded ? "SQLite store is properly opened!" : "AWS session is properly established!";
+    const std::string table = embedded ? session_.queue() : place.host().queue(session_.queue()).table;
+    const std::string endpoint = embedded ? "file:" + place.store().path : place.store().endpoint;
+    return "===========================================================\n"
+           ">> Welcome to DynamoMQ CLI! [INTERACTIVE MODE]\n"
+           "===========================================================\n"
+           "for help, enter one of the following: ? or h or help\n"
+           "all commands in CLIs need to be typed in lowercase\n"
+           "\n... " +
+           opened + "\nAWSRegion: " + visible(region_of(place)) + "\nTableName: " + visible(table) +
+           "\nEndpointURL: " + visible(endpoint) + "\n\n";
+  }
 
-  static Answer dlq(DynamoMqShell& shell, const Parameters&) {
-    SLUICE_TRY(overview, shell.operations_.overview(queue::Half::dlq));
+  std::string prompt() const override {
+    return selected_ ? "\nID <" + visible(selected_->message.id) + "> >> Enter command: " : "\n>> Enter command: ";
+  }
+
+  Next step(const std::string& line) override {
+    const TypedCommand typed = parse_input(line);
+    if (typed.name == "quit" || typed.name == "q") {
+      return Next::end;
+    }
+    const Answer given = answer(typed);
+    console_.out(given.has_value() ? *given : "ERROR: " + visible(given.error().message()) + "\n");
+    return Next::go_on;
+  }
+
+  Completion complete(std::string_view before_cursor) override {
+    const auto start = before_cursor.find_last_of(" \t") + 1;  // 0 where there is none
+    const std::string_view typed = before_cursor.substr(start);
+    Completion completion{.replaced = typed.size(), .words = {}};
+    const auto offer = [&completion, typed](std::string_view word) {
+      if (word.substr(0, typed.size()) == typed) {
+        completion.words.emplace_back(word);
+      }
+    };
+    const TypedCommand before = parse_input(before_cursor.substr(0, start));
+    if (before.name.empty()) {
+      for (const auto& entry : DynamoMqShell::kEntries) {
+        offer(entry.name);
+      }
+      offer("quit");
+    } else if (before.name == "id" && before.parameters.empty()) {
+      if (const auto messages = operations_.list(); messages.has_value()) {
+        for (const auto& message : *messages) {
+          // Nothing is quoted here, so that an id ends at the first space.
+          const std::string& id = message.message.id;
+          if (id.find_first_of(" \t") == std::string::npos && can_stand_on_line(id)) {
+            offer(id);
+          }
+        }
+      }
+    }
+    std::sort(completion.words.begin(), completion.words.end());
+    return completion;
+  }
+
+  std::string farewell() const override { return "... Interactive is ending\n\n\n"; }
+  int last_failure() const override { return kExitOk; }  // who calls DynamoMQ's looks at its texts
+  bool may_be_kept(const std::string& /*line*/) const override { return true; }
+
+ private:
+  /// Text for standard output, or why there is none.
+  using Answer = Result<std::string>;
+  using Parameters = std::vector<std::string>;
+
+  Answer help(const Parameters&) { return std::string(kShellHelp); }
+
+  Answer qstat(const Parameters&) { return with_stats({}, "Queue status:\n"); }
+
+  Answer dlq(const Parameters&) {
+    SLUICE_TRY(overview, operations_.overview(queue::Half::dlq));
     return "DLQ status:\n" + dynamomq_stats(queue::Half::dlq, *overview);
   }
 
-  static Answer enqueue_test(DynamoMqShell& shell, const Parameters&) {
-    Answer answer = outcome_text("Send a message with IDs:\n", shell.operations_.enqueue_test());
-    shell.refresh();
+  Answer enqueue_test(const Parameters&) {
+    Answer answer = outcome_text("Send a message with IDs:\n", operations_.enqueue_test());
+    refresh();
     return answer;
   }
 
-  static Answer purge(DynamoMqShell& shell, const Parameters&) {
-    if (shell.surroundings_.confirm &&
-        !shell.surroundings_.confirm("Remove every message of this table, its DLQ included?")) {
+  Answer purge(const Parameters&) {
+    if (console_.interactive() && !console_.confirm("Remove every message of this table, its DLQ included?")) {
       return std::string("nothing was removed\n");
     }
     bool stopped = false;
-    const auto outcome = shell.operations_.purge([&shell, &stopped](std::uint64_t) {
-      stopped = shell.surroundings_.interrupted && shell.surroundings_.interrupted();
+    const auto outcome = operations_.purge([this, &stopped](std::uint64_t) {
+      stopped = !console_.writable();
       return !stopped;
     });
-    shell.refresh();
+    refresh();
     SLUICE_PASS_ON(outcome);
     if (outcome->successes.empty() && outcome->failures.empty()) {
       return std::string("Message table is empty ... nothing to remove!\n");
     }
-    return outcome_text("List messages of removed IDs:\n", *outcome) +
-           (stopped ? "stopped after " + std::to_string(outcome->successes.size()) + " messages; purge again to go on\n"
-                    : "");
+    if (stopped) {  // the answer is not shown then
+      console_.note("stopped after " + std::to_string(outcome->successes.size()) + " messages; purge again to go on");
+    }
+    return outcome_text("List messages of removed IDs:\n", *outcome);
   }
 
-  static Answer ls(DynamoMqShell& shell, const Parameters&) {
-    SLUICE_TRY(messages, shell.operations_.list());
+  Answer ls(const Parameters&) {
+    SLUICE_TRY(messages, operations_.list());
     if (messages->empty()) {
       return std::string("Queue is empty!\n");
     }
     std::string text = "List messages of first 10 IDs:\n";
     for (const auto& message : *messages) {
       text += "* ID: " + visible(message.message.id) +
-              ", status: " + std::string(dynamomq_status(message, shell.clock_.wall_now())) + "\n";
+              ", status: " + std::string(dynamomq_status(message, session_.clock().wall_now())) + "\n";
     }
     return text;
   }
 
-  static Answer receive(DynamoMqShell& shell, const Parameters&) {
-    SLUICE_TRY(message, shell.operations_.receive());
-    shell.selected_ = std::move(*message);
-    return shell.with_stats(
-        about("ReceiveMessage was successful ... record peeked is: [", shell.selected_->message.id, "]") +
-            dynamomq_system_info(*shell.selected_, shell.clock_.wall_now()),
-        "Queue stats:\n");
+  Answer receive(const Parameters&) {
+    SLUICE_TRY(message, operations_.receive());
+    selected_ = std::move(*message);
+    return with_stats(about("ReceiveMessage was successful ... record peeked is: [", selected_->message.id, "]") +
+                          dynamomq_system_info(*selected_, session_.clock().wall_now()),
+                      "Queue stats:\n");
   }
 
-  static Answer id(DynamoMqShell& shell, const Parameters& parameters) {
+  Answer id(const Parameters& parameters) {
     if (parameters.empty()) {
-      shell.selected_.reset();
+      selected_.reset();
       return std::string("Going back to standard Interactive mode!\n");
     }
-    auto message = shell.operations_.get(parameters.front());
+    auto message = operations_.get(parameters.front());
     if (message.has_error()) {
       return message.error().code() == ErrorCode::not_found ? not_found(parameters.front()) : message.error();
     }
-    shell.selected_ = std::move(*message);
-    return about("Message's [", shell.selected_->message.id, "] record dump:") + dynamomq_message(*shell.selected_);
+    selected_ = std::move(*message);
+    return about("Message's [", selected_->message.id, "] record dump:") + dynamomq_message(*selected_);
   }
 
-  static Answer system(DynamoMqShell& shell, const Parameters&) {
-    return "ID's system info:\n" + dynamomq_system_info(*shell.selected_, shell.clock_.wall_now());
+  Answer system(const Parameters&) {
+    return "ID's system info:\n" + dynamomq_system_info(*selected_, session_.clock().wall_now());
   }
 
-  static Answer data(DynamoMqShell& shell, const Parameters&) {
-    return "Data info:\n" + dynamomq_data(shell.selected_->message);
+  Answer data(const Parameters&) { return "Data info:\n" + dynamomq_data(selected_->message); }
+
+  Answer info(const Parameters&) { return "Record's dump:\n" + dynamomq_message(*selected_); }
+
+  Answer reset(const Parameters&) {
+    SLUICE_PASS_ON(keep_selected(operations_.reset(selected_->message.id)));
+    return "Reset system info:\n" + dynamomq_system_info(*selected_, session_.clock().wall_now());
   }
 
-  static Answer info(DynamoMqShell& shell, const Parameters&) {
-    return "Record's dump:\n" + dynamomq_message(*shell.selected_);
+  Answer redrive(const Parameters&) {
+    SLUICE_PASS_ON(keep_selected(operations_.redrive(selected_->message.id)));
+    return "Ready system info:\n" + dynamomq_redriven(*selected_);
   }
 
-  static Answer reset(DynamoMqShell& shell, const Parameters&) {
-    SLUICE_PASS_ON(shell.keep_selected(shell.operations_.reset(shell.selected_->message.id)));
-    return "Reset system info:\n" + dynamomq_system_info(*shell.selected_, shell.clock_.wall_now());
+  Answer remove(const Parameters&) {
+    const std::string id = selected_->message.id;
+    SLUICE_PASS_ON(operations_.remove(id));
+    selected_.reset();
+    return with_stats(about("Processing for ID [", id, "] is deleted successfully! Remove from the queue!"),
+                      "Queue status:\n");
   }
 
-  static Answer redrive(DynamoMqShell& shell, const Parameters&) {
-    SLUICE_PASS_ON(shell.keep_selected(shell.operations_.redrive(shell.selected_->message.id)));
-    return "Ready system info:\n" + dynamomq_redriven(*shell.selected_);
+  Answer fail(const Parameters&) {
+    const std::string id = selected_->message.id;
+    SLUICE_PASS_ON(keep_selected(operations_.fail(id)));
+    return with_stats(about("Processing for ID [", id, "] has failed! ReplaceMessage the record back to the queue!"),
+                      "Queue status:\n");
   }
 
-  static Answer remove(DynamoMqShell& shell, const Parameters&) {
-    const std::string id = shell.selected_->message.id;
-    SLUICE_PASS_ON(shell.operations_.remove(id));
-    shell.selected_.reset();
-    return shell.with_stats(about("Processing for ID [", id, "] is deleted successfully! Remove from the queue!"),
-                            "Queue status:\n");
-  }
-
-  static Answer fail(DynamoMqShell& shell, const Parameters&) {
-    const std::string id = shell.selected_->message.id;
-    SLUICE_PASS_ON(shell.keep_selected(shell.operations_.fail(id)));
-    return shell.with_stats(
-        about("Processing for ID [", id, "] has failed! ReplaceMessage the record back to the queue!"),
-        "Queue status:\n");
-  }
-
-  static Answer invalid(DynamoMqShell& shell, const Parameters&) {
-    const std::string id = shell.selected_->message.id;
-    const auto moved = shell.operations_.invalid(id);
-    shell.refresh();
+  Answer invalid(const Parameters&) {
+    const std::string id = selected_->message.id;
+    const auto moved = operations_.invalid(id);
+    refresh();
     SLUICE_PASS_ON(moved);
-    return shell.with_stats(about("Processing for ID [", id, "] has failed .. invalid data! Send record to DLQ!"),
-                            "Queue status:\n");
+    return with_stats(about("Processing for ID [", id, "] has failed .. invalid data! Send record to DLQ!"),
+                      "Queue status:\n");
   }
 
   struct Entry {
     std::string_view name;
     bool needs_message;
-    Answer (*run)(DynamoMqShell& shell, const Parameters& parameters);
+    Answer (DynamoMqShell::*run)(const Parameters& parameters);
   };
   // DynamoMQ's README names `qstats`, `et` and `sys` too, which its program never knew.
   static constexpr std::array<Entry, 21> kEntries{{
-      {"h", false, &Commands::help},
-      {"?", false, &Commands::help},
-      {"help", false, &Commands::help},
-      {"qstat", false, &Commands::qstat},
-      {"qstats", false, &Commands::qstat},
-      {"dlq", false, &Commands::dlq},
-      {"enqueue-test", false, &Commands::enqueue_test},
-      {"et", false, &Commands::enqueue_test},
-      {"purge", false, &Commands::purge},
-      {"ls", false, &Commands::ls},
-      {"receive", false, &Commands::receive},
-      {"id", false, &Commands::id},
-      {"system", true, &Commands::system},
-      {"sys", true, &Commands::system},
-      {"data", true, &Commands::data},
-      {"info", true, &Commands::info},
-      {"reset", true, &Commands::reset},
-      {"redrive", true, &Commands::redrive},
-      {"delete", true, &Commands::remove},
-      {"fail", true, &Commands::fail},
-      {"invalid", true, &Commands::invalid},
+      {"h", false, &DynamoMqShell::help},
+      {"?", false, &DynamoMqShell::help},
+      {"help", false, &DynamoMqShell::help},
+      {"qstat", false, &DynamoMqShell::qstat},
+      {"qstats", false, &DynamoMqShell::qstat},
+      {"dlq", false, &DynamoMqShell::dlq},
+      {"enqueue-test", false, &DynamoMqShell::enqueue_test},
+      {"et", false, &DynamoMqShell::enqueue_test},
+      {"purge", false, &DynamoMqShell::purge},
+      {"ls", false, &DynamoMqShell::ls},
+      {"receive", false, &DynamoMqShell::receive},
+      {"id", false, &DynamoMqShell::id},
+      {"system", true, &DynamoMqShell::system},
+      {"sys", true, &DynamoMqShell::system},
+      {"data", true, &DynamoMqShell::data},
+      {"info", true, &DynamoMqShell::info},
+      {"reset", true, &DynamoMqShell::reset},
+      {"redrive", true, &DynamoMqShell::redrive},
+      {"delete", true, &DynamoMqShell::remove},
+      {"fail", true, &DynamoMqShell::fail},
+      {"invalid", true, &DynamoMqShell::invalid},
   }};
+
+  Answer answer(const TypedCommand& typed) {
+    const auto& known = DynamoMqShell::kEntries;
+    const auto* const entry = std::find_if(known.begin(), known.end(),
+                                           [&typed](const auto& candidate) { return candidate.name == typed.name; });
+    if (entry == known.end()) {
+      return Error(ErrorCode::invalid, "unrecognized command");
+    }
+    if (entry->needs_message && !selected_) {
+      // The backtick that is never closed is DynamoMQ's, and so are the scripts that look for it.
+      return Error(ErrorCode::invalid,
+                   "`" + typed.name + "` command can be only used in the Interactive mode. Call first `id");
+    }
+    return (this->*entry->run)(typed.parameters);
+  }
+
+  /// What happened, and the statistics below it.
+  Answer with_stats(std::string_view text, std::string_view headline) {
+    const auto overview = operations_.overview(queue::Half::standard);
+    if (overview.has_error()) {
+      return std::string(text) + "ERROR: " + visible(overview.error().message()) + "\n";
+    }
+    return std::string(text) + std::string(headline) + dynamomq_stats(queue::Half::standard, *overview);
+  }
+
+  /// Selects the message as it is after a change of it.
+  Result<void> keep_selected(Result<queue::StoredMessage> changed) {
+    if (changed.has_error()) {
+      refresh();
+      return changed.error();
+    }
+    selected_ = std::move(*changed);
+    return {};
+  }
+
+  /// Reads the selected message anew; drops it when it is gone.
+  void refresh() {
+    if (!selected_) {
+      return;
+    }
+    auto message = operations_.get(selected_->message.id);
+    if (message.has_value()) {
+      selected_ = std::move(*message);
+    } else if (message.error().code() == ErrorCode::not_found) {
+      selected_.reset();
+    }
+  }
+
+  QueueSession& session_;
+  Console& console_;
+  DynamoMqOperations operations_;
+  std::optional<queue::StoredMessage> selected_;
 };
 
-std::string DynamoMqShell::greeting() const {
-  const std::string opened =
-      surroundings_.embedded ? "SQLite store is properly opened!" : "AWS session is properly established!";
-  return "===========================================================\n"
-         ">> Welcome to DynamoMQ CLI! [INTERACTIVE MODE]\n"
-         "===========================================================\n"
-         "for help, enter one of the following: ? or h or help\n"
-         "all commands in CLIs need to be typed in lowercase\n"
-         "\n... " +
-         opened + "\nAWSRegion: " + visible(surroundings_.region) + "\nTableName: " + visible(surroundings_.table) +
-         "\nEndpointURL: " + (surroundings_.embedded ? "file:" : "") + visible(surroundings_.endpoint) + "\n\n";
-}
+}  // namespace
 
-std::string DynamoMqShell::prompt() const {
-  return selected_ ? "\nID <" + visible(selected_->message.id) + "> >> Enter command: " : "\n>> Enter command: ";
-}
-
-Shell::Next DynamoMqShell::step(const std::string& line, const ShellOutput& output) {
-  const TypedCommand typed = parse_input(line);
-  if (typed.name == "quit" || typed.name == "q") {
-    return Next::end;
-  }
-  const Answer given = answer(typed);
-  output.out(given.has_value() ? *given : "ERROR: " + visible(given.error().message()) + "\n");
-  return Next::go_on;
-}
-
-DynamoMqShell::Answer DynamoMqShell::answer(const TypedCommand& typed) {
-  const auto& known = Commands::kEntries;
-  const auto* const entry = std::find_if(known.begin(), known.end(),
-                                         [&typed](const auto& candidate) { return candidate.name == typed.name; });
-  if (entry == known.end()) {
-    return Error(ErrorCode::invalid, "unrecognized command");
-  }
-  if (entry->needs_message && !selected_) {
-    // The backtick that is never closed is DynamoMQ's, and so are the scripts that look for it.
-    return Error(ErrorCode::invalid,
-                 "`" + typed.name + "` command can be only used in the Interactive mode. Call first `id");
-  }
-  return entry->run(*this, typed.parameters);
-}
-
-Completion DynamoMqShell::complete(std::string_view before_cursor) {
-  const auto start = before_cursor.find_last_of(" \t") + 1;  // 0 where there is none
-  const std::string_view typed = before_cursor.substr(start);
-  Completion completion{.replaced = typed.size(), .words = {}};
-  const auto offer = [&completion, typed](std::string_view word) {
-    if (word.substr(0, typed.size()) == typed) {
-      completion.words.emplace_back(word);
-    }
-  };
-  const TypedCommand before = parse_input(before_cursor.substr(0, start));
-  if (before.name.empty()) {
-    for (const auto& entry : Commands::kEntries) {
-      offer(entry.name);
-    }
-    offer("quit");
-  } else if (before.name == "id" && before.parameters.empty()) {
-    if (const auto messages = operations_.list(); messages.has_value()) {
-      for (const auto& message : *messages) {
-        // Nothing is quoted here, so that an id ends at the first space.
-        const std::string& id = message.message.id;
-        if (id.find_first_of(" \t") == std::string::npos && can_stand_on_line(id)) {
-          offer(id);
-        }
-      }
-    }
-  }
-  std::sort(completion.words.begin(), completion.words.end());
-  return completion;
-}
-
-DynamoMqShell::Answer DynamoMqShell::with_stats(std::string_view text, std::string_view headline) {
-  const auto overview = operations_.overview(queue::Half::standard);
-  if (overview.has_error()) {
-    return std::string(text) + "ERROR: " + visible(overview.error().message()) + "\n";
-  }
-  return std::string(text) + std::string(headline) + dynamomq_stats(queue::Half::standard, *overview);
-}
-
-Result<void> DynamoMqShell::keep_selected(Result<queue::StoredMessage> changed) {
-  if (changed.has_error()) {
-    refresh();
-    return changed.error();
-  }
-  selected_ = std::move(*changed);
-  return {};
-}
-
-void DynamoMqShell::refresh() {
-  if (!selected_) {
-    return;
-  }
-  auto message = operations_.get(selected_->message.id);
-  if (message.has_value()) {
-    selected_ = std::move(*message);
-  } else if (message.error().code() == ErrorCode::not_found) {
-    selected_.reset();
-  }
+std::unique_ptr<Shell> dynamomq_shell(QueueSession& session, Console& console) {
+  return std::make_unique<DynamoMqShell>(session, console);
 }
 
 }  // namespace sluice::cli

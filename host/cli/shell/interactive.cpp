@@ -6,12 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "dynamo/settings.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/drop_in/dynamomq_operations.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/shell/dynamomq_shell.hpp"
-#include "host/cli/shell/queue_shell.hpp"
 #include "host/cli/shell/shell.hpp"
 
 namespace sluice::cli {
@@ -37,8 +33,6 @@ bool on_terminal() { return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILEN
 
 /// Reads lines and gives them to the shell until either ends. False: some were passed over.
 bool converse(Shell& shell, const ReadLine& read, const std::optional<HistoryFile>& history, Console& console) {
-  const ShellOutput output{.out = [&console](std::string_view text) { console.out(text); },
-                           .note = [&console](std::string_view line) { console.note(line); }};
   bool whole = true;
   while (console.writable()) {
     console.flush();
@@ -57,7 +51,7 @@ bool converse(Shell& shell, const ReadLine& read, const std::optional<HistoryFil
     if (!typed.text.empty() && history && shell.may_be_kept(typed.text)) {
       history->append(typed.text);
     }
-    const Shell::Next next = shell.step(typed.text, output);
+    const Shell::Next next = shell.step(typed.text);
     interrupt_seen = false;  // it was about the command
     if (next == Shell::Next::end) {
       break;
@@ -127,14 +121,6 @@ std::vector<std::string> first_ids(const RememberedOptions& options) {
   return ids;
 }
 
-std::string region_of(const QueuePlace& place) {
-  if (place.in_sqlite() || !place.store().region.empty()) {
-    return place.store().region;
-  }
-  const auto settings = dynamo::resolve_settings(dynamo::AwsEnvironment::of_process());
-  return settings.has_error() ? std::string() : settings->region;
-}
-
 }  // namespace
 
 Exit run_shell(const Arguments& arguments, Console& console) {
@@ -157,29 +143,19 @@ Exit run_shell(const Arguments& arguments, Console& console) {
     const auto session = QueueSession::open(Arguments::of(chosen));
     return session.has_error() ? session.error() : Exit::ok();
   };
-  QueueShell shell(std::move(options),
-                   {.run = run, .try_open = try_open, .queues = [&queues] { return queues; }, .ids = first_ids});
-  const bool whole = hold(shell, "history", false, console);
+  const auto shell = queue_shell(
+      std::move(options), {.run = run, .try_open = try_open, .queues = [&queues] { return queues; }, .ids = first_ids},
+      console);
+  const bool whole = hold(*shell, "history", false, console);
   // Who typed has seen what failed; a script has to be told.
-  return Exit::silent(on_terminal() ? kExitOk : whole || shell.last_failure() != 0 ? shell.last_failure() : kExitUsage);
+  return Exit::silent(on_terminal()                         ? kExitOk
+                      : whole || shell->last_failure() != 0 ? shell->last_failure()
+                                                            : kExitUsage);
 }
 
 Exit run_dynamomq_shell(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::needed, QueueSession::HostFiles::named_only));
-  const QueuePlace& place = session->place();
-  const bool embedded = place.in_sqlite();
-  DynamoMqSurroundings surroundings{.region = region_of(place),
-                                    .table = embedded ? session->queue() : place.host().queue(session->queue()).table,
-                                    .endpoint = embedded ? place.store().path : place.store().endpoint,
-                                    .embedded = embedded,
-                                    .confirm = {},
-                                    .interrupted = [] { return interrupt_seen.load(); }};
-  if (console.interactive()) {
-    surroundings.confirm = [&console](std::string_view question) { return console.confirm(question); };
-  }
-  DynamoMqOperations operations(*session);
-  DynamoMqShell shell(operations, session->clock(), std::move(surroundings));
-  static_cast<void>(hold(shell, "dynamomq_history", true, console));
+  static_cast<void>(hold(*dynamomq_shell(*session, console), "dynamomq_history", true, console));
   return Exit::ok();
 }
 

@@ -1,5 +1,3 @@
-#include "host/cli/shell/queue_shell.hpp"
-
 #include <algorithm>
 #include <array>
 #include <set>
@@ -10,6 +8,7 @@
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/help.hpp"
+#include "host/cli/shell/shell.hpp"
 #include "host/cli/words.hpp"
 
 namespace sluice::cli {
@@ -96,201 +95,226 @@ std::optional<std::size_t> start_of_last_word(std::string_view line) {
   return plain && split_words(line.substr(0, start)).has_value() ? std::optional(start) : std::nullopt;
 }
 
-}  // namespace
+class QueueShell final : public Shell {
+ public:
+  QueueShell(RememberedOptions options, QueueShellSurroundings surroundings, Console& console)
+      : options_(std::move(options)), surroundings_(std::move(surroundings)), console_(console) {}
 
-std::string QueueShell::greeting() const { return "`help` lists the commands, Ctrl-D ends.\n"; }
+  std::string greeting() const override { return "`help` lists the commands, Ctrl-D ends.\n"; }
 
-std::string QueueShell::prompt() const {
-  const auto queue = options_.find("queue");
-  std::string text = "sluice";
-  if (queue != options_.end()) {
-    text += " " + visible(queue->second);
+  std::string prompt() const override {
+    const auto queue = options_.find("queue");
+    std::string text = "sluice";
+    if (queue != options_.end()) {
+      text += " " + visible(queue->second);
+    }
+    if (!selected_.empty()) {
+      text += " " + clipped(selected_);
+    }
+    return text + "> ";
   }
-  if (!selected_.empty()) {
-    text += " " + clipped(selected_);
-  }
-  return text + "> ";
-}
 
-Shell::Next QueueShell::step(const std::string& line, const ShellOutput& output) {
-  listed_.reset();
-  const auto words = split_words(line);
-  if (words.has_error()) {
-    output.note(words.error().message());
-    last_failure_ = kExitUsage;
+  Next step(const std::string& line) override {
+    listed_.reset();
+    const auto words = split_words(line);
+    if (words.has_error()) {
+      console_.note(words.error().message());
+      last_failure_ = kExitUsage;
+      return Next::go_on;
+    }
+    if (words->empty()) {
+      return Next::go_on;
+    }
+    const std::string& first = words->front();
+    if (first == "quit" || first == "exit" || first == "q") {
+      return Next::end;
+    }
+    const bool asks = first == "help" || first == "?";
+    const int code = asks             ? help(*words)
+                     : first == "use" ? use(*words)
+                     : first == "id"  ? select(*words)
+                                      : run_command(*words);
+    last_failure_ = code == kExitOk ? last_failure_ : code;
     return Next::go_on;
   }
-  if (words->empty()) {
-    return Next::go_on;
-  }
-  const std::string& first = words->front();
-  if (first == "quit" || first == "exit" || first == "q") {
-    return Next::end;
-  }
-  const bool asks = first == "help" || first == "?";
-  const int code = asks             ? help(*words, output)
-                   : first == "use" ? use(*words, output)
-                   : first == "id"  ? select(*words, output)
-                                    : run_command(*words, output);
-  last_failure_ = code == kExitOk ? last_failure_ : code;
-  return Next::go_on;
-}
 
-int QueueShell::help(const Words& words, const ShellOutput& output) {
-  if (words.size() == 1 || is_own(words[1])) {
-    output.out(help_text());
-    return kExitOk;
+  Completion complete(std::string_view before_cursor) override {
+    const auto start = start_of_last_word(before_cursor);
+    if (!start) {
+      return {};
+    }
+    std::string_view typed = before_cursor.substr(*start);
+    const auto before = split_words(before_cursor.substr(0, *start));
+    // Of "--queue=or" only the value is replaced.
+    if (const auto equals = typed.find('='); !option_name(typed).empty() && equals != std::string_view::npos) {
+      Words with_option = *before;
+      with_option.emplace_back(typed.substr(0, equals));
+      typed.remove_prefix(equals + 1);
+      return {.replaced = typed.size(), .words = candidates(with_option, typed)};
+    }
+    return {.replaced = typed.size(), .words = candidates(*before, typed)};
   }
-  Words line = words;
-  line.front() = "help";
-  return surroundings_.run(line, {});
-}
 
-int QueueShell::use(const Words& words, const ShellOutput& output) {
-  if (words.size() != 2 || words[1].empty()) {
-    output.note("use takes the name of one queue: use QUEUE");
-    return kExitUsage;
+  bool may_be_kept(const std::string& line) const override {
+    const auto words = split_words(line);
+    return words.has_value() && !words->empty() && line.front() != ' ' &&
+           std::none_of(words->begin(), words->end(),
+                        [](const std::string& word) { return contains(kContent, option_name(word)); });
   }
-  RememberedOptions there = options_;
-  // Without a host file a queue is a table.
-  if (there.find("table") != there.end()) {
-    there.insert_or_assign("table", words[1]);
-  }
-  there.insert_or_assign("queue", words[1]);
-  const Exit opened = surroundings_.try_open(there);
-  for (const std::string& line : opened.lines()) {
-    output.note("use: " + line);
-  }
-  if (opened.code() == kExitOk) {
-    selected_.clear();
-    recent_.clear();
-    options_ = std::move(there);
-  }
-  return opened.code();
-}
 
-int QueueShell::select(const Words& words, const ShellOutput& output) {
-  if (words.size() == 1) {
-    selected_.clear();
-    return kExitOk;
-  }
-  if (words.size() != 2 || words[1].empty()) {
-    output.note("id takes one id: id ID");
-    return kExitUsage;
-  }
-  const int code = run(*find_command("get"), {"get", "--id=" + words[1]});
-  if (code == kExitOk) {
-    selected_ = words[1];
-    note_id(selected_);
-  }
-  return code;
-}
+  std::string farewell() const override { return {}; }
+  int last_failure() const override { return last_failure_; }
 
-int QueueShell::run_command(const Words& words, const ShellOutput& output) {
-  const std::string& first = words.front();
-  const Command* command = find_command(commands(), words);
-  const Words known = first_words(typed_words());
-  if (command == nullptr && std::find(known.begin(), known.end(), first) == known.end()) {
-    const auto meant = nearest_word(first, known);
-    output.note("unknown command \"" + clipped(first) + "\"; " +
-                (meant ? "did you mean " + *meant + "?" : "`help` lists them"));
-    return kExitUsage;
-  }
-  if (command == nullptr) {
-    return surroundings_.run(words, {});
-  }
-  if (!can_be_typed(*command)) {
-    output.note("`" + first + "` needs a terminal of its own; end this shell first");
-    return kExitUsage;
-  }
-  const Arguments line = read(*command, words);
-  for (const std::string& id : line.all("id")) {
-    note_id(id);
-  }
-  return run(*command, words);
-}
+ private:
+  // Each does a line, and returns its exit code.
 
-int QueueShell::run(const Command& command, const Words& words) {
-  Arguments line = read(command, words);
-  const bool here = !line.has("queue") && !line.has("config") && !line.has("table");
-  const RememberedOptions remembered = remembered_for(line, here);
-  const int code = surroundings_.run(words, remembered);
-  line.add(line.unsaid(remembered));
-  const bool removes = command.name == "delete" || command.name == "cancel";
-  if (code == kExitOk && removes && here && !line.wants_help() && !line.has("dry-run") &&
-      contains(line.all("id"), selected_)) {
-    selected_.clear();
+  int help(const Words& words) {
+    if (words.size() == 1 || is_own(words[1])) {
+      console_.out(help_text());
+      return kExitOk;
+    }
+    Words line = words;
+    line.front() = "help";
+    return surroundings_.run(line, {});
   }
-  return code;
-}
 
-RememberedOptions QueueShell::remembered_for(const Arguments& line, bool here) const {
-  RememberedOptions remembered = options_;
-  const bool queue_first = queue_stands_first(line.command()->flags) && !line.plain().empty();
-  if (queue_first && contains(surroundings_.queues(), line.plain().front())) {
-    remembered.erase("queue");
+  int use(const Words& words) {
+    if (words.size() != 2 || words[1].empty()) {
+      console_.note("use takes the name of one queue: use QUEUE");
+      return kExitUsage;
+    }
+    RememberedOptions there = options_;
+    // Without a host file a queue is a table.
+    if (there.find("table") != there.end()) {
+      there.insert_or_assign("table", words[1]);
+    }
+    there.insert_or_assign("queue", words[1]);
+    const Exit opened = surroundings_.try_open(there);
+    for (const std::string& line : opened.lines()) {
+      console_.note("use: " + line);
+    }
+    if (opened.code() == kExitOk) {
+      selected_.clear();
+      recent_.clear();
+      options_ = std::move(there);
+    }
+    return opened.code();
   }
-  // The selected message is one of the queue that is in use, and another queue may have one of its id.
-  const bool selects = std::any_of(kSelectors.begin(), kSelectors.end(), [&](auto name) { return line.has(name); });
-  if (!selected_.empty() && here && !selects && !contains(kOwnIds, line.command()->name)) {
-    remembered.emplace("id", selected_);
-  }
-  return remembered;
-}
 
-void QueueShell::note_id(const std::string& id) {
-  if (!id.empty() && std::find(recent_.begin(), recent_.end(), id) == recent_.end()) {
-    recent_.push_back(id);
-    recent_.erase(recent_.begin(), recent_.end() - static_cast<std::ptrdiff_t>(std::min(recent_.size(), kRecentIds)));
+  int select(const Words& words) {
+    if (words.size() == 1) {
+      selected_.clear();
+      return kExitOk;
+    }
+    if (words.size() != 2 || words[1].empty()) {
+      console_.note("id takes one id: id ID");
+      return kExitUsage;
+    }
+    const int code = run(*find_command("get"), {"get", "--id=" + words[1]});
+    if (code == kExitOk) {
+      selected_ = words[1];
+      note_id(selected_);
+    }
+    return code;
   }
-}
 
-Completion QueueShell::complete(std::string_view before_cursor) {
-  const auto start = start_of_last_word(before_cursor);
-  if (!start) {
-    return {};
+  int run_command(const Words& words) {
+    const std::string& first = words.front();
+    const Command* command = find_command(commands(), words);
+    const Words known = first_words(typed_words());
+    if (command == nullptr && std::find(known.begin(), known.end(), first) == known.end()) {
+      const auto meant = nearest_word(first, known);
+      console_.note("unknown command \"" + clipped(first) + "\"; " +
+                    (meant ? "did you mean " + *meant + "?" : "`help` lists them"));
+      return kExitUsage;
+    }
+    if (command == nullptr) {
+      return surroundings_.run(words, {});
+    }
+    if (!can_be_typed(*command)) {
+      console_.note("`" + first + "` needs a terminal of its own; end this shell first");
+      return kExitUsage;
+    }
+    const Arguments line = read(*command, words);
+    for (const std::string& id : line.all("id")) {
+      note_id(id);
+    }
+    return run(*command, words);
   }
-  std::string_view typed = before_cursor.substr(*start);
-  const auto before = split_words(before_cursor.substr(0, *start));
-  // Of "--queue=or" only the value is replaced.
-  if (const auto equals = typed.find('='); !option_name(typed).empty() && equals != std::string_view::npos) {
-    Words with_option = *before;
-    with_option.emplace_back(typed.substr(0, equals));
-    typed.remove_prefix(equals + 1);
-    return {.replaced = typed.size(), .words = candidates(with_option, typed)};
-  }
-  return {.replaced = typed.size(), .words = candidates(*before, typed)};
-}
 
-std::vector<std::string> QueueShell::candidates(Words before, std::string_view typed) {
-  const bool takes_options = before.empty() || !is_own(before.front());
-  before.emplace_back(typed);
-  const auto known = [this](std::string_view kind, const Arguments& line) {
-    return kind == "ID" ? known_ids() : kind == "QUEUE" ? surroundings_.queues() : names_in_files(kind, line);
-  };
-  std::set<std::string> fitting;
-  for (const auto& word : suggest(typed_words(), before, options_, known).words) {
-    if (can_stand_on_line(word.text) && (takes_options || option_name(word.text).empty())) {
-      fitting.insert(shell_word(word.text));
+  int run(const Command& command, const Words& words) {
+    Arguments line = read(command, words);
+    const bool here = !line.has("queue") && !line.has("config") && !line.has("table");
+    const RememberedOptions remembered = remembered_for(line, here);
+    const int code = surroundings_.run(words, remembered);
+    line.add(line.unsaid(remembered));
+    const bool removes = command.name == "delete" || command.name == "cancel";
+    if (code == kExitOk && removes && here && !line.wants_help() && !line.has("dry-run") &&
+        contains(line.all("id"), selected_)) {
+      selected_.clear();
+    }
+    return code;
+  }
+
+  /// What is remembered, for such a line. `here`: it is about the queue in use, as far as its options say.
+  RememberedOptions remembered_for(const Arguments& line, bool here) const {
+    RememberedOptions remembered = options_;
+    const bool queue_first = queue_stands_first(line.command()->flags) && !line.plain().empty();
+    if (queue_first && contains(surroundings_.queues(), line.plain().front())) {
+      remembered.erase("queue");
+    }
+    // The selected message is one of the queue that is in use, and another queue may have one of its id.
+    const bool selects = std::any_of(kSelectors.begin(), kSelectors.end(), [&](auto name) { return line.has(name); });
+    if (!selected_.empty() && here && !selects && !contains(kOwnIds, line.command()->name)) {
+      remembered.emplace("id", selected_);
+    }
+    return remembered;
+  }
+
+  void note_id(const std::string& id) {
+    if (!id.empty() && std::find(recent_.begin(), recent_.end(), id) == recent_.end()) {
+      recent_.push_back(id);
+      recent_.erase(recent_.begin(), recent_.end() - static_cast<std::ptrdiff_t>(std::min(recent_.size(), kRecentIds)));
     }
   }
-  return {fitting.begin(), fitting.end()};
-}
 
-std::vector<std::string> QueueShell::known_ids() {
-  if (!listed_) {
-    listed_ = surroundings_.ids(options_);
+  std::vector<std::string> candidates(Words before, std::string_view typed) {
+    const bool takes_options = before.empty() || !is_own(before.front());
+    before.emplace_back(typed);
+    const auto known = [this](std::string_view kind, const Arguments& line) {
+      return kind == "ID" ? known_ids() : kind == "QUEUE" ? surroundings_.queues() : names_in_files(kind, line);
+    };
+    std::set<std::string> fitting;
+    for (const auto& word : suggest(typed_words(), before, options_, known).words) {
+      if (can_stand_on_line(word.text) && (takes_options || option_name(word.text).empty())) {
+        fitting.insert(shell_word(word.text));
+      }
+    }
+    return {fitting.begin(), fitting.end()};
   }
-  Words ids = *listed_;
-  ids.insert(ids.end(), recent_.begin(), recent_.end());
-  return ids;
-}
 
-bool QueueShell::may_be_kept(const std::string& line) const {
-  const auto words = split_words(line);
-  return words.has_value() && !words->empty() && line.front() != ' ' &&
-         std::none_of(words->begin(), words->end(),
-                      [](const std::string& word) { return contains(kContent, option_name(word)); });
+  std::vector<std::string> known_ids() {
+    if (!listed_) {
+      listed_ = surroundings_.ids(options_);
+    }
+    Words ids = *listed_;
+    ids.insert(ids.end(), recent_.begin(), recent_.end());
+    return ids;
+  }
+
+  RememberedOptions options_;
+  QueueShellSurroundings surroundings_;
+  Console& console_;
+  int last_failure_ = kExitOk;
+  std::string selected_;                            // an id; empty: none
+  std::vector<std::string> recent_;                 // ids that were named
+  std::optional<std::vector<std::string>> listed_;  // ids that the store gave, until the next command
+};
+
+}  // namespace
+
+std::unique_ptr<Shell> queue_shell(RememberedOptions options, QueueShellSurroundings surroundings, Console& console) {
+  return std::make_unique<QueueShell>(std::move(options), std::move(surroundings), console);
 }
 
 }  // namespace sluice::cli

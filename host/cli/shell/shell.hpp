@@ -3,6 +3,7 @@
 #include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,19 +13,14 @@
 
 namespace sluice::cli {
 
-/// Where a shell's text goes: standard output for what it found, standard error for why it did not.
-struct ShellOutput {
-  std::function<void(std::string_view text)> out;
-  std::function<void(std::string_view line)> note;
-};
-
 /// What may stand at the end of a half-written line.
 struct Completion {
   std::size_t replaced = 0;        ///< bytes at the end of the line that each of the words replaces
   std::vector<std::string> words;  ///< as they are typed, quoted where they must be; sorted
 };
 
-/// A dialogue with an operator, as a step function: it never reads by itself. One thread.
+/// A dialogue with an operator, as a step function: it never reads lines by itself, and says on its console what it
+/// found, or why it did not. One thread.
 class Shell : boost::noncopyable {
  public:
   enum class Next { go_on, end };
@@ -36,15 +32,40 @@ class Shell : boost::noncopyable {
   /// Stands before each line. Only its last line is edited beside.
   virtual std::string prompt() const = 0;
   /// Does what one line says. A failure is a text like any other.
-  virtual Next step(const std::string& line, const ShellOutput& output) = 0;
+  virtual Next step(const std::string& line) = 0;
   /// Said at the end, however it came about.
   virtual std::string farewell() const = 0;
+  /// The exit code of the last command that failed; 0: none has.
+  virtual int last_failure() const = 0;
 
   /// What the text before the cursor may go on with. May ask the store.
   virtual Completion complete(std::string_view before_cursor) = 0;
   /// Whether a line may be written to a file: false when it holds content of messages.
   virtual bool may_be_kept(const std::string& line) const = 0;
 };
+
+/// What the shell of `sluice` asks of its surroundings; called by `step` and `complete` only.
+struct QueueShellSurroundings {
+  /// Runs one command line, as run_command_line.
+  std::function<int(const std::vector<std::string>& words, const RememberedOptions& remembered)> run;
+  /// How a command with these options would end that only opens its queue.
+  std::function<Exit(const RememberedOptions& options)> try_open;
+  std::function<std::vector<std::string>()> queues;                               ///< known by name, for completion
+  std::function<std::vector<std::string>(const RememberedOptions& options)> ids;  ///< the queue's first, for completion
+};
+
+/// The commands of the command line as a dialogue: options given at its start, the queue and the selected message are
+/// remembered and added to each command that takes them and does not name its own. The console outlives it.
+std::unique_ptr<Shell> queue_shell(RememberedOptions options, QueueShellSurroundings surroundings, Console& console);
+
+class QueueSession;
+
+/// DynamoMQ's interactive mode: its commands, prompts and texts. The references outlive it.
+///
+/// What differs are defects there: `ls` gives one entry a line, `purge` removes every message and asks first where
+/// somebody can be asked, `redrive` resets the receive count, and the selected message is read anew after a command
+/// that changes it, or dropped when it is gone.
+std::unique_ptr<Shell> dynamomq_shell(QueueSession& session, Console& console);
 
 /// What somebody typed.
 struct TypedLine {
