@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <span>
 
 #include "base/ranges.hpp"
 #include "base/text/hex.hpp"
@@ -42,8 +41,6 @@ bool is_moment(std::string_view text) {
     return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z');
   });
 }
-
-constexpr Duration kProgressInterval = std::chrono::milliseconds(200);
 
 /// What a JSON body has at that place, as text; nothing where it has no text, number or truth value there.
 std::optional<std::string> value_at(const std::string& body, const std::string& pointer) {
@@ -239,175 +236,6 @@ Result<queue::NewMessage> MessageTemplate::from_file(const std::string& name, st
   }
   const auto type = is_utf8(bytes) ? queue::kTextPlain : queue::kOctetStream;
   return keyed(make(std::move(bytes), type));
-}
-
-BatchCommitter::BatchCommitter(bool keep_going, const SendRun& input, queue::Sender& sender, const Clock& clock,
-                               Listener listener)
-    : keep_going_(keep_going),
-      run_(input),
-      sender_(sender),
-      clock_(clock),
-      listener_(std::move(listener)),
-      started_(clock.steady_now()),
-      shown_(started_) {}
-
-bool BatchCommitter::pass_on(Batch batch) {
-  if (!drain()) {
-    return false;
-  }
-  thread_ = std::jthread([this, sent = std::move(batch)]() mutable { stopped_ = !commit(std::move(sent)); });
-  return true;
-}
-
-bool BatchCommitter::drain() {
-  if (thread_.joinable()) {
-    thread_.join();
-  }
-  return !stopped_;
-}
-
-bool BatchCommitter::commit(Batch batch) {
-  auto results = send(std::move(batch.messages), batch.lines);
-  std::vector<Refusal> refusals = std::move(batch.refusals);
-  ids_.clear();
-  for (std::size_t index = 0; index < results.size(); ++index) {
-    note(batch.lines[index], results[index], refusals);
-  }
-  std::sort(refusals.begin(), refusals.end(),
-            [](const Refusal& left, const Refusal& right) { return left.line < right.line; });
-  bool going = true;
-  for (const Refusal& refusal : refusals) {
-    going = refuse(refusal) && going;
-  }
-  committed_ = batch.last_line;
-  listener_.stored(ids_);
-  show_progress();
-  return going && !too_many() && listener_.listens();
-}
-
-void BatchCommitter::note(std::uint64_t line, queue::SendResult& result, std::vector<Refusal>& refusals) {
-  if (result.status != queue::SendStatus::failed) {
-    ++sent_;
-    existing_ += result.status == queue::SendStatus::duplicate_id ? 1 : 0;
-    ids_.append(result.id).append("\n");
-    return;
-  }
-  // Nothing that is refused now has gone away if an earlier run has stored it.
-  if (const std::string before = run_.unsure().moment_of(line); !before.empty()) {
-    unsure_.add(before, line);
-  } else if (!moment_.empty() && result.error.code() == ErrorCode::unknown_outcome) {
-    unsure_.add(moment_, line);
-  }
-  refusals.push_back({line, listener_.explained(result.error)});
-}
-
-bool BatchCommitter::may_be_stored(std::uint64_t line) const {
-  return run_.repeats() && (moment_.empty() || !run_.unsure().moment_of(line).empty());
-}
-
-Result<std::string> BatchCommitter::id_of(const queue::NewMessage& message, std::uint64_t line) const {
-  if (moment_.empty()) {
-    return run_.id(line);
-  }
-  const std::string before = run_.unsure().moment_of(line);
-  const auto id = sender_.id_at(before.empty() ? moment_ : before, run_.name(), line, message);
-  if (!id) {
-    return Error(ErrorCode::invalid,
-                 "--resume names the moment \"" + before +
-                     "\", which this queue's store has not made; give what a run on this queue said");
-  }
-  return *id;
-}
-
-std::vector<queue::SendResult> BatchCommitter::send(std::vector<queue::NewMessage> messages,
-                                                    const std::vector<std::uint64_t>& lines) {
-  const auto all_failed = [&messages](const Error& error) {
-    return std::vector<queue::SendResult>(messages.size(), {queue::SendStatus::failed, {}, error});
-  };
-  auto moment = sender_.moment(deadline());
-  if (!moment) {
-    return all_failed(moment.error());
-  }
-  moment_ = std::move(*moment);
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    auto id = id_of(messages[i], lines[i]);
-    if (!id) {
-      return all_failed(id.error());
-    }
-    messages[i].id = std::move(*id);
-  }
-  std::vector<queue::SendResult> results;
-  for (std::size_t from = 0, end = 0; from < messages.size(); from = end) {
-    const bool fresh = !may_be_stored(lines[from]);
-    while (end < messages.size() && may_be_stored(lines[end]) != fresh) {
-      ++end;
-    }
-    const auto stretch = std::span(messages).subspan(from, end - from);
-    auto some =
-        fresh ? sender_.send_fresh({std::move_iterator(stretch.begin()), std::move_iterator(stretch.end())}, deadline())
-              : sender_.send(stretch, deadline());
-    queue::fill_up(some, stretch.size());
-    results.insert(results.end(), std::move_iterator(some.begin()), std::move_iterator(some.end()));
-  }
-  return results;
-}
-
-// What is stored must not be among what is sent again where only moments tell it.
-bool BatchCommitter::too_many() const {
-  return !moment_.empty() && std::max(missing_.count(), unsure_.count()) >= SendRun::kMostRanges;
-}
-
-LineRanges BatchCommitter::missing(bool at_end) const {
-  LineRanges missing = missing_;
-  if (!at_end) {
-    missing.add(run_.rest(committed_));
-  }
-  return missing;
-}
-
-std::string BatchCommitter::token(bool at_end) const {
-  LineRanges missing_lines = missing(at_end);
-  UnsureLines unsure = unsure_;
-  if (!at_end) {
-    unsure.add(run_.unsure().behind(committed_));
-  }
-  return run_.token(moment_.empty() ? missing_lines.at_most(SendRun::kMostRanges) : missing_lines, unsure);
-}
-
-bool BatchCommitter::refuse(const Refusal& refusal) {
-  ++refused_;
-  missing_.add(refusal.line);
-  if (keep_going_) {
-    listener_.passed_over(refusal);
-    return true;
-  }
-  auto* const same = find_where(reasons_, [&refusal](const auto& reason) { return reason.first == refusal.why; });
-  auto& lines = same != nullptr ? same->second : reasons_.emplace_back(refusal.why, LineRanges{}).second;
-  lines.add(refusal.line);
-  return false;
-}
-
-std::vector<std::string> BatchCommitter::stopped_by() const {
-  std::vector<std::string> texts;
-  for (const auto& [why, lines] : reasons_) {
-    const std::string text = lines.text();
-    texts.push_back((text.find_first_of(",-") == std::string::npos ? "line " : "lines ") + text + ": " + why);
-  }
-  if (too_many()) {
-    texts.emplace_back(
-        "what was not stored lies in so many places of the input that --resume can name no more; mend what is wrong "
-        "with it before the rest is sent");
-  }
-  return texts;
-}
-
-void BatchCommitter::show_progress() {
-  const SteadyTime now = clock_.steady_now();
-  if (now - shown_ < kProgressInterval) {
-    return;
-  }
-  shown_ = now;
-  listener_.progress(sent_, std::chrono::duration<double>(now - started_).count());
 }
 
 }  // namespace sluice::operate
