@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <boost/json.hpp>
 #include <cstdio>
 
@@ -58,6 +59,8 @@ class DynamoMqShellTest : public ::testing::TestWithParam<ShellPlaceKind> {
     const auto sent = (*session_->open_sender())->send(std::span(&message, 1), session_->deadline());
     ASSERT_EQ(sent.front().status, queue::SendStatus::sent) << sent.front().error.message();
   }
+
+  cli::DynamoMqOperations operations() { return cli::DynamoMqOperations(*session_); }
 
   std::unique_ptr<ShellPlace> place_;
   std::unique_ptr<cli::QueueSession> session_;
@@ -154,6 +157,21 @@ TEST_P(DynamoMqShellOnStores, Conformance64PurgeOk) {
   EXPECT_EQ(std::count(purged.begin(), purged.end(), '*'), 12);
   EXPECT_EQ(shell_->prompt(), kPlain) << "the selected message went too";
   EXPECT_EQ(type("ls"), "Queue is empty!\n");
+}
+
+// What it said of that went where the interruption had closed the output.
+TEST_P(DynamoMqShellOnStores, PurgeThatIsInterruptedSaysHowFarItCame) {
+  for (const std::string id : {"A-1", "A-2", "A-3"}) {
+    send(id, "1");
+  }
+  type("id A-3");
+  type("invalid");
+  static const std::atomic<bool> interrupted = true;
+  console_.drop_output_while(interrupted);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(type("purge"), "");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "stopped after 2 messages; purge again to go on\n");
+  EXPECT_EQ(operations().list()->size(), 1U);
 }
 
 TEST_P(DynamoMqShellOnStores, Conformance64ReceiveOk) {
@@ -255,13 +273,13 @@ TEST_P(DynamoMqShellOnStores, Conformance64SelectedMessageThatIsGoneIsAnError) {
   for (const std::string name : {"reset", "redrive", "fail", "invalid"}) {
     send("A-101", "1");
     type("id A-101");
-    ASSERT_TRUE(cli::DynamoMqOperations(*session_).remove("A-101").has_value());
+    ASSERT_TRUE(operations().remove("A-101").has_value());
     EXPECT_THAT(type(name), StartsWith("ERROR: ")) << name;
     EXPECT_EQ(shell_->prompt(), kPlain) << name;
   }
   send("A-101", "1");
   type("id A-101");
-  ASSERT_TRUE(cli::DynamoMqOperations(*session_).remove("A-101").has_value());
+  ASSERT_TRUE(operations().remove("A-101").has_value());
   EXPECT_THAT(type("delete"), StartsWith("Processing for ID [A-101] is deleted successfully!"))
       << "as there: removing what is not there is a success";
 }
