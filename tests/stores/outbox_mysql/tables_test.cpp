@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <thread>
+
 #include "tests/stores/outbox_mysql/outbox_table.hpp"
 
 namespace sluice::queue::outbox::mysql {
@@ -162,6 +164,26 @@ TEST_F(MysqlTables, APageOfUuidsSortsNoMoreThanThePage) {
     EXPECT_EQ(desk->list({.beyond = newest.back().row.key(), .newest_first = true, .limit = 3000}, soon())->size(),
               1970U);
     EXPECT_EQ(desk->list({.beyond = newest.back().row.key(), .limit = 3000}, soon())->size(), 29U);
+  }
+}
+
+// The first rows of a table are those that are just being sent, and who lists takes a short page for the last one.
+TEST_F(MysqlTables, APageOfUuidsIsFullThoughRowsOfItAreSentMeanwhile) {
+  sql("DROP TABLE outbox");
+  Settings uuids = settings();
+  uuids.config.columns.order_by = "position";
+  run_all(database(uuids)->ddl(false));
+  sql("INSERT INTO outbox (id,aggregate_type,aggregate_id,event,payload) SELECT UUID(),'t','a','e','{}' FROM "
+      "seq_1_to_8000");
+  const auto first = sql("SELECT id FROM outbox ORDER BY position LIMIT 5000");
+  const auto desk = database(uuids)->open_admin(soon()).value();
+  const std::jthread relay([&](const std::stop_token& stop) {
+    for (std::size_t i = 0; i < first.size() && !stop.stop_requested(); ++i) {
+      sql("UPDATE outbox SET sent_at = UTC_TIMESTAMP() WHERE id = '" + *first[i][0] + "'");
+    }
+  });
+  for (int page = 0; page < 20; ++page) {
+    EXPECT_EQ(desk->list({.limit = 2000}, soon())->size(), 2000U) << page;
   }
 }
 

@@ -198,8 +198,6 @@ std::uint64_t rows_of(const Cell& cell) {
 
 // In microseconds.
 constexpr std::int64_t kLastTime = 253'402'300'799'999'999;
-// A page for an operator is read anew so often where rows of it were marked meanwhile.
-constexpr int kListRounds = 3;
 
 /// Where the server would sort all rows for which `where` holds, it is narrowed to the first ones, whose places an
 /// index tells in their order. True: there are as many as asked for, or more.
@@ -368,20 +366,23 @@ class SqlAdminSession final : public AdminSession {
   }
 
   Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) override {
-    std::string half =
+    const std::string half =
         table_.sql(request.half == Half::dlq ? "@SENT_AT IS NULL AND @DEAD" : "@SENT_AT IS NULL AND NOT @DEAD");
-    half += request.beyond ? " AND " + table_.beyond(*request.beyond, request.newest_first) : std::string();
     std::vector<StoredRow> rows;
-    for (int round = 0; round < kListRounds; ++round) {
-      std::string where = half;
-      SLUICE_TRY(full, narrow(table_, *connection_, where, request.limit, request.newest_first, deadline));
-      SLUICE_TRY(found, connection_->run(rows_in_order(table_, table_.stored_columns(request.payload), where,
-                                                       request.limit, request.newest_first),
+    std::optional<RowKey> last = request.beyond;
+    // In the place of those that were marked before they were read come the next ones: a short page is the last one.
+    for (bool more = true; more && rows.size() < request.limit;) {
+      std::string where = half + (last ? " AND " + table_.beyond(*last, request.newest_first) : std::string());
+      const std::size_t missing = request.limit - rows.size();
+      SLUICE_TRY(full, narrow(table_, *connection_, where, missing, request.newest_first, deadline));
+      SLUICE_TRY(found, connection_->run(rows_in_order(table_, table_.stored_columns(request.payload), where, missing,
+                                                       request.newest_first),
                                          deadline));
-      rows = mapped(found->rows, [this](Cells& cells) { return table_.read_stored(std::move(cells)); });
-      if (!*full || rows.size() >= request.limit) {
-        break;  // a short page is the last one
+      for (Cells& cells : found->rows) {
+        rows.push_back(table_.read_stored(std::move(cells)));
+        last = rows.back().row.key();
       }
+      more = *full;
     }
     return rows;
   }
