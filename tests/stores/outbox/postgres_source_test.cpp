@@ -1,16 +1,22 @@
 // The source on a real PostgreSQL: what it hands out in which order, what it writes, and how several share a table.
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "tests/stores/outbox/postgres_rig.hpp"
+#include "tests/support/loopback.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
@@ -319,6 +325,56 @@ TEST(PostgresOutbox, LargePayloadsComeAFewAtATime) {
   const auto ids = rig.drain(5);
   EXPECT_EQ(std::set<std::int64_t>(ids.begin(), ids.end()).size(), 5U);
   EXPECT_EQ(table.count("sent_at IS NOT NULL"), 5);
+}
+
+/// A way to a server for one connection. Whoever comes after it finds nobody who speaks, until that one has ended.
+class WayForOne {
+ public:
+  explicit WayForOne(int server) : server_(test::connect_to_loopback(server)) {}
+  int port() const { return port_; }
+
+ private:
+  void carry() {
+    const test::Descriptor client(::accept(listener_.get(), nullptr, nullptr));
+    const timeval patience{10, 0};
+    ::setsockopt(client.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    std::array<pollfd, 2> ends{{{client.get(), POLLIN, 0}, {server_.get(), POLLIN, 0}}};
+    std::array<char, 65536> block{};
+    for (bool open = true; open && ::poll(ends.data(), ends.size(), 10'000) > 0;) {
+      for (const std::size_t end : {0, 1}) {
+        if (open && ends[end].revents != 0) {
+          const auto size = ::recv(ends[end].fd, block.data(), block.size(), 0);
+          open =
+              size > 0 && ::send(ends[1 - end].fd, block.data(), static_cast<std::size_t>(size), MSG_NOSIGNAL) == size;
+        }
+      }
+    }
+    listener_.reset();
+  }
+
+  test::Descriptor listener_ = test::listen_on_loopback();
+  const int port_ = test::local_port(listener_);
+  const test::Descriptor server_;
+  std::jthread thread_{[this] { carry(); }};
+};
+
+// Who has enough tells the server so on a connection of its own.
+TEST(PostgresOutbox, AServerThatCannotBeToldToStopIsWaitedForUntilTheDeadlineOnly) {
+  SLUICE_NEEDS_POSTGRES();
+  const OutboxTable once_it_is_up;
+  const WayForOne way(test::postgres()->port());
+  Settings settings{
+      .config = {.url = "postgres://sluice:secret@127.0.0.1:" + std::to_string(way.port()) + "/postgres"}};
+  const SystemClock clock;
+  const auto session = postgres::connect(settings, "", Deadline::after(clock, seconds(20)));
+  ASSERT_TRUE(session) << session.error().message();
+  const SteadyTime begun = clock.steady_now();
+  const auto read = (*session)->stream(
+      "SELECT repeat('x', 1000000) FROM generate_series(1, 100)", [](Cells&&) { return false; },
+      Deadline::after(clock, seconds(1)));
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code(), ErrorCode::timeout);
+  EXPECT_LT(clock.steady_now() - begun, seconds(5));
 }
 
 TEST(PostgresOutbox, ARowThatTheApplicationHasLockedHoldsUpItsGroupAlone) {

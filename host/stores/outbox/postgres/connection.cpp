@@ -10,6 +10,7 @@
 #include <charconv>
 #include <map>
 
+#include "base/hanging_calls.hpp"
 #include "base/ranges.hpp"
 #include "base/resolver.hpp"
 #include "base/text/joined.hpp"
@@ -382,7 +383,10 @@ class PostgresConnection final : public SqlConnection {
       } else if (status == PGRES_SINGLE_TUPLE) {
         if (answers.size() == before && !enough && !take(cells_of(*result, 0))) {
           enough = true;
-          stop_server();
+          if (const auto told = stop_server(deadline); !told) {
+            close();  // it might be told later, and end another statement
+            return Error(ErrorCode::unknown_outcome, told.error().message());
+          }
         }
       } else {
         error = error || enough ? error : error_of(*result);  // after `enough` it is what was asked for
@@ -417,11 +421,16 @@ class PostgresConnection final : public SqlConnection {
     return {};
   }
 
-  void stop_server() {
-    std::array<char, 256> complaint{};
-    PGcancel* const cancel = PQgetCancel(connection_);
-    PQcancel(cancel, complaint.data(), complaint.size());
-    PQfreeCancel(cancel);
+  /// libpq tells it on a connection of its own, and heeds no deadline there.
+  Result<bool> stop_server(Deadline deadline) {
+    static auto* const calls = new HangingCalls<bool>();
+    const std::string session = std::to_string(greeted_as()) + " at " + PQhost(connection_) + ":" + PQport(connection_);
+    const std::shared_ptr<PGcancel> cancel(PQgetCancel(connection_), PQfreeCancel);
+    const auto tell = [cancel]() -> Result<bool> {
+      std::array<char, 256> complaint{};
+      return PQcancel(cancel.get(), complaint.data(), complaint.size()) == 1;
+    };
+    return calls->make("the end of the statement of session " + session, tell, kClock, deadline);
   }
 
   /// Of a request that leaves nothing unknown: it only reads, or is one of several of a transaction.
