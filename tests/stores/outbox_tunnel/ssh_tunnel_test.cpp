@@ -76,6 +76,16 @@ test::Descriptor connect_to(const std::string& path) {
                                                                                               : test::Descriptor();
 }
 
+/// Until the other side ends.
+std::string all_from(const test::Descriptor& socket) {
+  std::string all;
+  char block[4096];
+  for (ssize_t count = 0; (count = ::recv(socket.get(), block, sizeof(block), 0)) > 0;) {
+    all.append(block, static_cast<std::size_t>(count));
+  }
+  return all;
+}
+
 /// What comes back for a text until the other side ends; the text is sent beside the reading.
 std::string talk(const std::string& path, const std::string& text) {
   const test::Descriptor socket = connect_to(path);
@@ -89,12 +99,7 @@ std::string talk(const std::string& path, const std::string& text) {
     }
     ::shutdown(socket.get(), SHUT_WR);
   });
-  std::string answer;
-  char block[4096];
-  for (ssize_t count = 0; (count = ::recv(socket.get(), block, sizeof(block), 0)) > 0;) {
-    answer.append(block, static_cast<std::size_t>(count));
-  }
-  return answer;
+  return all_from(socket);
 }
 
 class SshTunnelTest : public testing::Test {
@@ -148,6 +153,25 @@ TEST_F(SshTunnelTest, CarriesBytesOfManyBothWays) {
   for (const std::string& answer : answers) {
     EXPECT_TRUE(answer == large) << answer.size() << " bytes came back";
   }
+}
+
+// As a database says why it ends a session, whatever was sent to it meanwhile.
+TEST_F(SshTunnelTest, CarriesTheLastWordsOfAServerThatDoesNotListen) {
+  const test::Descriptor listener = test::listen_on_loopback();
+  const auto tunnel = make_ssh_tunnel(settings(test::local_port(listener)), clock_);
+  const auto path = tunnel(soon());
+  ASSERT_TRUE(path) << path.error().message();
+  const test::Descriptor client = connect_to(*path);
+  test::Descriptor server(::accept(listener.get(), nullptr, nullptr));
+  const std::string words(600'000, 'x');
+  ASSERT_EQ(::send(server.get(), words.data(), words.size(), MSG_NOSIGNAL), static_cast<ssize_t>(words.size()));
+  server.reset();
+  ::poll(nullptr, 0, 500);        // the SSH server has read them
+  for (int i = 0; i < 10; ++i) {  // it finds out by the first ones that nobody takes them
+    ::send(client.get(), "x", 1, MSG_NOSIGNAL);
+    ::poll(nullptr, 0, 50);
+  }
+  EXPECT_EQ(all_from(client).size(), words.size());
 }
 
 TEST_F(SshTunnelTest, LetsNobodyElseIntoItsFolderAndRemovesIt) {

@@ -398,14 +398,20 @@ class SshTunnel final : boost::noncopyable {
         ssh_channel_send_eof(channel);
       }
     }
-    if (client.up.empty() || ssh_channel_is_closed(channel) != 0) {
-      return client.up.empty();
+    if (client.up.empty()) {
+      return true;
     }
     // Where there is no room the server makes some, which its socket tells.
     const auto room = std::min<std::size_t>(client.up.size(), ssh_channel_window_size(channel));
     const int taken = room == 0 ? 0 : ssh_channel_write(channel, client.up.data(), static_cast<std::uint32_t>(room));
     client.up.erase(0, static_cast<std::size_t>(std::max(taken, 0)));
-    return taken != SSH_ERROR;
+    if (taken == SSH_ERROR) {
+      // Nobody takes it any more. What the server said last is still to be carried.
+      client.up.clear();
+      client.client_ended = true;
+      ssh_channel_send_eof(channel);
+    }
+    return true;
   }
 
   bool to_client(Client& client) {
