@@ -14,7 +14,6 @@
 #include "host/stores/outbox/outbox_queues.hpp"
 #include "host/stores/outbox/row_scheduler.hpp"
 #include "host/stores/owned/membership.hpp"
-#include "host/stores/owned/ownership.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
@@ -42,39 +41,10 @@ RowScheduler::Settings line_settings(const OutboxOptions& options, const Selecti
           .per_group = selection.side_by_side ? kSideBySide : RowScheduler::Settings().per_group};
 }
 
-/// What becomes of the row in memory once its mark is written.
-Fate fate_of(const Completion& completion) {
-  switch (completion.action) {
-    case CompletionAction::remove:
-      return {Fate::Kind::sent};
-    case CompletionAction::dead_letter:
-      return {.kind = Fate::Kind::dead, .stored = true};
-    case CompletionAction::retry:
-    case CompletionAction::release:
-    case CompletionAction::keep:  // nobody asks for it (SourceTraits::checkpoints)
-      break;
-  }
-  return {Fate::Kind::put_back, completion.delay, completion.action == CompletionAction::retry};
-}
-
 // The database will not have it, and would not have it again: not a matter of the session.
 bool concerns_the_rows(const Error& error) {
   return error.code() == ErrorCode::invalid || error.code() == ErrorCode::conflict ||
          error.code() == ErrorCode::internal || error.code() == ErrorCode::denied;
-}
-
-/// Why a mark is worth another try; nothing: it is written, or there is nothing to write.
-std::optional<Error> reason_to_wait(MarkStatus status) {
-  switch (status) {
-    case MarkStatus::locked:
-      return Error(ErrorCode::conflict, "a transaction of the application has the row");
-    case MarkStatus::throttled:
-      return Error(ErrorCode::throttled, "the database takes no more writes at the moment");
-    case MarkStatus::written:
-    case MarkStatus::gone:
-      break;
-  }
-  return std::nullopt;
 }
 
 /// A source's rows in memory, and which of them are out. A thread of its own reads what the RowScheduler asks for ahead
@@ -404,7 +374,7 @@ class LockHolder {
         random_(random),
         rows_(rows),
         lost_(std::move(lost)),
-        share_(space_.buckets, static_cast<std::uint32_t>(random.below(space_.buckets))),
+        next_(static_cast<std::uint32_t>(random.below(space_.buckets))),
         lease_(lease, clock) {}
   ~LockHolder() { stop(); }
 
@@ -456,6 +426,8 @@ class LockHolder {
   }
 
  private:
+  using Buckets = std::vector<std::uint32_t>;
+
   /// The session is one caller's at a time; he has it without a lock.
   class Turn : boost::noncopyable {
    public:
@@ -530,26 +502,63 @@ class LockHolder {
     alive(asked_at);
     return share_out(members->count);
   }
+  /// All members get about the same number of buckets.
   Result<void> share_out(std::uint32_t members) {
     if (members != std::exchange(members_, members)) {
       unsettled_until_ = clock_.steady_now() + kUnsettled;
     }
-    if (const auto surplus = share_.shared_by(members); !surplus.empty()) {
+    const std::uint32_t all = std::max(members, 1U);
+    share_ = (space_.buckets + all - 1) / all;
+    SLUICE_PASS_ON(leave_surplus());
+    return take_missing();
+  }
+  /// Nothing more goes out of what is too much; it is given back once nothing of it is out.
+  Result<void> leave_surplus() {
+    Buckets surplus;
+    while (held_.size() > share_) {
+      surplus.push_back(*held_.rbegin());
+      leaving_.insert(held_.extract(surplus.back()));
+    }
+    if (!surplus.empty()) {
       rows_.run([&](RowScheduler& rows) { rows.leave_buckets(surplus); });
     }
-    const auto free = share_.free_to_go([this](std::uint32_t bucket) { return rows_.nothing_out(bucket); });
+    Buckets free;
+    std::copy_if(leaving_.begin(), leaving_.end(), std::back_inserter(free),
+                 [this](std::uint32_t bucket) { return rows_.nothing_out(bucket); });
     SLUICE_PASS_ON(give_back(free));
-    share_.unlocked(free);
-    share_.begin_round();
-    for (auto wanted = share_.to_try(); !wanted.empty(); wanted = share_.to_try()) {
-      SLUICE_TRY(locked, ask([&] { return session_->lock(wanted, beat_deadline()); }, true));
-      const auto got = share_.locked(*locked);
-      if (!got.held.empty()) {
-        rows_.run([&](RowScheduler& rows) { rows.take_buckets(got.held); });
+    std::erase_if(leaving_, [&free](std::uint32_t bucket) { return contains(free, bucket); });
+    return {};
+  }
+  /// Tries each bucket once at most: nobody sees more than what it has itself, and how many others there are.
+  Result<void> take_missing() {
+    for (std::uint32_t tried = 0; held_.size() < share_;) {
+      const Buckets wanted = next_to_try(tried);
+      if (wanted.empty()) {
+        break;
       }
-      SLUICE_PASS_ON(give_back(got.surplus));
+      SLUICE_TRY(locked, ask([&] { return session_->lock(wanted, beat_deadline()); }, true));
+      const std::span<const std::uint32_t> got = *locked;
+      const auto kept = got.first(std::min(got.size(), share_ - held_.size()));
+      if (!kept.empty()) {
+        held_.insert(kept.begin(), kept.end());
+        rows_.run([&](RowScheduler& rows) { rows.take_buckets(kept); });
+      }
+      SLUICE_PASS_ON(give_back(got.subspan(kept.size())));
     }
     return {};
+  }
+  /// As many as are missing, or a few more: fewer are not worth a request of their own.
+  Buckets next_to_try(std::uint32_t& tried) {
+    constexpr std::size_t kLeast = 8;
+    Buckets next;
+    for (; tried < space_.buckets && next.size() < std::max(share_ - held_.size(), kLeast); ++tried) {
+      // What is leaving is locked by this session still, and would be had a second time.
+      if (!held_.contains(next_) && !leaving_.contains(next_)) {
+        next.push_back(next_);
+      }
+      next_ = (next_ + 1) % space_.buckets;
+    }
+    return next;
   }
   Result<void> give_back(std::span<const std::uint32_t> buckets) {
     return buckets.empty() ? Result<void>() : ask([&] { return session_->unlock(buckets, beat_deadline()); }, true);
@@ -573,7 +582,8 @@ class LockHolder {
   // While nobody else has the turn, so that what is taken next comes after it.
   void over(const Error& error) {
     const auto ended = std::exchange(session_, nullptr);  // may give back what it has, once nobody here uses it
-    share_.lost_all();
+    held_.clear();
+    leaving_.clear();
     members_ = 0;
     {
       const MutexLock lock(mutex_);
@@ -584,7 +594,7 @@ class LockHolder {
     lost_();
   }
   Duration next_beat() const {
-    const bool busy = !share_.settled() && (clock_.steady_now() < unsettled_until_ || share_.leaving());
+    const bool busy = !leaving_.empty() || (held_.size() < share_ && clock_.steady_now() < unsettled_until_);
     return busy ? kQuickBeat : session_->beat_every(lease_length_);
   }
   SteadyTime lease_now() {
@@ -607,7 +617,10 @@ class LockHolder {
 
   // Touched only by whoever has the turn.
   std::unique_ptr<LockSession> session_;
-  owned::PartShare share_;
+  std::set<std::uint32_t> held_;
+  std::set<std::uint32_t> leaving_;  ///< nothing more goes out of them
+  std::size_t share_ = 0;            ///< so many are to be held
+  std::uint32_t next_;               ///< to be tried; members that begin at different ones meet less
   std::uint32_t members_ = 0;
   SteadyTime unsettled_until_{};
   RetryPause retry_;

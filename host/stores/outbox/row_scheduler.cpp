@@ -30,6 +30,20 @@ std::uint64_t hash_of(const Group& group) {
 
 }  // namespace
 
+Fate fate_of(const Completion& completion) {
+  switch (completion.action) {
+    case CompletionAction::remove:
+      return {Fate::Kind::sent};
+    case CompletionAction::dead_letter:
+      return {.kind = Fate::Kind::dead, .stored = true};
+    case CompletionAction::retry:
+    case CompletionAction::release:
+    case CompletionAction::keep:  // nobody asks for it (SourceTraits::checkpoints)
+      break;
+  }
+  return {Fate::Kind::put_back, completion.delay, completion.action == CompletionAction::retry};
+}
+
 RowScheduler::RowScheduler(Settings settings)
     : settings_(std::move(settings)),
       side_by_side_(settings_.filter.side_by_side && !settings_.resend_sent),

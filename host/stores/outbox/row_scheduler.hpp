@@ -35,6 +35,9 @@ struct Fate {
   bool stored = false;  ///< the database says the same of the row
 };
 
+/// Of the row in memory, once the mark of this completion is written.
+Fate fate_of(const Completion& completion);
+
 /// The rows in memory, and which of them goes out next: by id, one of a group at a time until it has been handled, or
 /// several where they are sent in their order afterwards (Selection::side_by_side); none of a group whose first row
 /// waits. Decides what is read when, so that rows that wait or follow one that does cost neither memory nor a place in

@@ -102,6 +102,19 @@ RowEdit dead_mark(const RowKey& key, std::uint32_t retries, std::string error) {
           .error = std::move(error)};
 }
 
+std::optional<Error> reason_to_wait(MarkStatus status) {
+  switch (status) {
+    case MarkStatus::locked:
+      return Error(ErrorCode::conflict, "a transaction of the application has the row");
+    case MarkStatus::throttled:
+      return Error(ErrorCode::throttled, "the database takes no more writes at the moment");
+    case MarkStatus::written:
+    case MarkStatus::gone:
+      break;
+  }
+  return std::nullopt;
+}
+
 std::optional<RowEdit> mark_of(const Completion& completion, const RowKey& key, std::uint32_t retry_limit) {
   // A receipt's version is the retry_count that the row was handed out with.
   const auto tried = static_cast<std::uint32_t>(completion.receipt.version) + 1;

@@ -115,6 +115,8 @@ enum class MarkStatus : std::uint8_t {
   locked,     ///< a transaction of the application has the row
   throttled,  ///< the database takes no more at the moment
 };
+/// Why a mark is worth another try; nothing: it is written, or there is nothing to write.
+std::optional<Error> reason_to_wait(MarkStatus status);
 
 /// How the members of a lock space share it.
 struct Members {

@@ -39,9 +39,6 @@ std::map<std::string, std::size_t> shares_of(const Holdings& holdings, std::size
   return shares;
 }
 
-// Fewer are not worth a request of their own.
-constexpr std::size_t kLeastTries = 8;
-
 }  // namespace
 
 Owners assignment_plan(const Owners& owners, const std::set<std::string>& hosts) {
@@ -210,65 +207,6 @@ void PartKeeper::lease_lost() {
   for (Mine& mine : mine_) {
     mine.keeping = Keeping::none;
   }
-}
-
-std::vector<std::uint32_t> PartShare::shared_by(std::uint32_t members) {
-  const std::uint32_t all = std::max(members, 1U);
-  target_ = (parts_ + all - 1) / all;
-  std::vector<std::uint32_t> surplus;
-  while (held_.size() > target_) {
-    const std::uint32_t last = *held_.rbegin();
-    held_.erase(last);
-    leaving_.insert(last);
-    surplus.push_back(last);
-  }
-  return surplus;
-}
-
-std::vector<std::uint32_t> PartShare::to_try() {
-  std::vector<std::uint32_t> candidates;
-  const std::size_t missing = target_ > held_.size() ? target_ - held_.size() : 0;
-  const std::size_t wanted = missing == 0 ? 0 : std::max(missing, kLeastTries);
-  while (tried_ < parts_ && candidates.size() < wanted) {
-    // What is leaving is locked by this member still, and would be had a second time.
-    if (!held_.contains(next_) && !leaving_.contains(next_)) {
-      candidates.push_back(next_);
-    }
-    next_ = (next_ + 1) % parts_;
-    ++tried_;
-  }
-  return candidates;
-}
-
-PartShare::Got PartShare::locked(std::span<const std::uint32_t> parts) {
-  Got got;
-  for (const std::uint32_t part : parts) {
-    if (held_.size() < target_) {
-      held_.insert(part);
-      got.held.push_back(part);
-    } else {
-      got.surplus.push_back(part);
-    }
-  }
-  return got;
-}
-
-std::vector<std::uint32_t> PartShare::free_to_go(const std::function<bool(std::uint32_t)>& nothing_out) const {
-  std::vector<std::uint32_t> free;
-  std::copy_if(leaving_.begin(), leaving_.end(), std::back_inserter(free), nothing_out);
-  return free;
-}
-
-void PartShare::unlocked(std::span<const std::uint32_t> parts) {
-  for (const std::uint32_t part : parts) {
-    leaving_.erase(part);
-  }
-}
-
-void PartShare::lost_all() {
-  held_.clear();
-  leaving_.clear();
-  target_ = 0;
 }
 
 }  // namespace sluice::queue::owned

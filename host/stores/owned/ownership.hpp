@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -13,8 +12,8 @@
 #include "base/clock.hpp"
 #include "host/stores/owned/membership.hpp"
 
-/// Which parts of a queue a host takes, keeps and hands over: shards of a leased table, buckets of an outbox. Step
-/// functions, which know nothing of where that is written down.
+/// Which parts of a queue a host takes, keeps and hands over, as shards of a leased table. Step functions, which know
+/// nothing of where that is written down.
 namespace sluice::queue::owned {
 
 /// Who has each part, by its number; an empty name: nobody.
@@ -102,42 +101,6 @@ class PartKeeper {
   bool expects_ = false;
   bool interrupted_ = false;  ///< the lease has been lost since the last look
   std::vector<Mine> mine_;    ///< by part
-};
-
-/// Decides which parts a host tries to lock, and which it gives back, where nobody sees more than what it has locked
-/// itself and how many others there are: all live members get about the same number. Not thread-safe.
-class PartShare {
- public:
-  /// `first` says where this member begins to look for free parts: members that look from different places meet less.
-  PartShare(std::uint32_t parts, std::uint32_t first) : parts_(parts), next_(first % parts) {}
-
-  /// So many members share the parts now. The parts that are too many from now on: nothing more shall go out of them,
-  /// and once nothing is out any more they are `free_to_go`.
-  std::vector<std::uint32_t> shared_by(std::uint32_t members);
-  /// Parts to be tried now; empty: enough are held, or all others have been tried since `begin_round`.
-  std::vector<std::uint32_t> to_try();
-  void begin_round() { tried_ = 0; }
-  /// These of the last `to_try` were locked. Those that are too many are given back at once; the others are held.
-  struct Got {
-    std::vector<std::uint32_t> held;
-    std::vector<std::uint32_t> surplus;
-  };
-  Got locked(std::span<const std::uint32_t> parts);
-  /// Parts that are to be unlocked, of those that are leaving and out of which nothing is.
-  std::vector<std::uint32_t> free_to_go(const std::function<bool(std::uint32_t)>& nothing_out) const;
-  void unlocked(std::span<const std::uint32_t> parts);
-  void lost_all();
-
-  bool settled() const { return held_.size() >= target_ && leaving_.empty(); }
-  bool leaving() const { return !leaving_.empty(); }
-
- private:
-  const std::uint32_t parts_;
-  std::set<std::uint32_t> held_;
-  std::set<std::uint32_t> leaving_;
-  std::size_t target_ = 0;
-  std::uint32_t next_;
-  std::uint32_t tried_ = 0;  ///< in this round
 };
 
 }  // namespace sluice::queue::owned
