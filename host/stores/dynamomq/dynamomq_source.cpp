@@ -436,13 +436,12 @@ class CompletionWriter {
       if (held_[i].sent_at) {
         continue;
       }
-      if (!records && SLUICE_GUARD(settle_fence_sent_at)) {
+      if (records) {
+        // What is not there has no time either, so that a message which takes the id meanwhile is not taken for it.
+        held_[i] = held_by(*receipts[i], Candidate::of(records->at(receipts[i]->id).item));
+      } else if (SLUICE_GUARD(settle_fence_sent_at)) {
         // Without the time, a message that was sent again could be taken for this one.
         held_[i].unread = SettleResult{SettleStatus::failed, table::store_error(place_, records.error())};
-      } else if (!records) {
-        continue;
-      } else if (const table::FoundRecord& found = records->at(receipts[i]->id); found.there()) {
-        held_[i] = held_by(*receipts[i], Candidate::of(found.item));
       }
     }
   }

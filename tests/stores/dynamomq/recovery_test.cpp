@@ -1,5 +1,7 @@
 // What a host makes of its own writes whose answers it never got, in later calls.
 
+#include <utility>
+
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::test {
@@ -220,6 +222,25 @@ TEST_F(Recovery, SettleWithoutItsFenceFails) {
   mend();
   EXPECT_EQ(get("m0").version, 2) << "the later message of that id was removed";
   EXPECT_EQ(settle_one(theirs, CompletionAction::remove).status, SettleStatus::lost);
+}
+
+TEST_F(Recovery, SettleOfWhatIsGoneLeavesALaterMessageOfItsIdAlone) {
+  const auto other = make_host("worker-b", 2);
+  send(1);
+  const auto theirs = claim(other->desk(), 1).at(0).receipt;
+  ASSERT_TRUE(other->desk().remove("orders", "m0", soon()));
+  // Between the look, which finds nothing, and the write.
+  bool sent_again = false;
+  host().faults().choose([&](const std::string& operation, const std::string&) {
+    if (operation == "BatchExecuteStatement" && !std::exchange(sent_again, true)) {
+      send(1);
+      EXPECT_EQ(claim(other->desk(), 1).size(), 1U);
+    }
+    return HttpFault::none;
+  });
+  EXPECT_EQ(settle_one(theirs, CompletionAction::remove).status, SettleStatus::lost);
+  EXPECT_TRUE(sent_again);
+  EXPECT_EQ(get("m0").version, 2) << "the later message of that id was removed";
 }
 
 TEST_F(Recovery, WhoIsHandedAReceiptKnowsWhatItsRecordSays) {
