@@ -351,143 +351,60 @@ class Claimer {
   HalfState& state_;
 };
 
-/// Settles and extends deliveries of one queue half, each conditional on the version that its receipt names, and on the
-/// time at which its message was sent. Made for one call. Not thread-safe.
-class CompletionWriter {
+/// Settles and extends deliveries of one queue half, each conditional on the time at which its message was sent, too.
+/// Made for one call. Not thread-safe.
+class CompletionWriter final : public table::DeliveryWriter {
  public:
-  CompletionWriter(table::StoreParts parts, const table::QueueTable& place, Half half, HalfState& state)
-      : parts_(parts),
+  CompletionWriter(const table::StoreParts& parts, const table::QueueTable& place, Half half, HalfState& state)
+      : DeliveryWriter(parts, place, kNames, version_of, state.doubts, state.transactions),
         half_(half),
-        state_(state),
-        place_(place),
-        writer_(parts, place, kNames, version_of, state.doubts, state.transactions) {}
-
-  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) {
-    const WallTime now = parts_.clock.wall_now();
-    const auto receipts = mapped(completions, [](const Completion& completion) { return &completion.receipt; });
-    find_held(receipts, deadline);
-    const auto write = [&](std::size_t i, std::int64_t version, bool with_failure) {
-      return end(completions[i], i, version, now, with_failure);
-    };
-    const auto writes = writer_.commit(receipts, write, deadline);
-    std::vector<SettleResult> results;
-    results.reserve(completions.size());
-    for (std::size_t i = 0; i < completions.size(); ++i) {
-      results.push_back(writer_.result_of(writes[i]));
-      if (results[i].status == SettleStatus::applied) {
-        const core::StateChange change = core::end(completions[i], held_[i].state, now);
-        state_.backlog.written(*receipts[i], writes[i].version(), change, parts_.clock.wall_now());
-      } else if (results[i].status == SettleStatus::lost) {
-        state_.backlog.forget_receipt(*receipts[i]);
-      }
-    }
-    return results;
-  }
-
-  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) {
-    if (const auto sure = parts_.clock.be_sure(place_, visibility / 2, deadline); !sure) {
-      return {receipts.size(), ExtendResult{SettleStatus::failed, {}, {}, sure.error()}};
-    }
-    const table::Moment now = parts_.now();
-    const WallTime invisible_until = later(now.wall, visibility);
-    const auto all = mapped(receipts, [](const Receipt& receipt) { return &receipt; });
-    find_held(all, deadline);
-    const auto write = [&](std::size_t i, std::int64_t version, bool) {
-      return update(receipts[i], i, version, now.wall, attributes_of(kNames, core::extension(invisible_until)));
-    };
-    auto results = writer_.extend(all, table::until(now.steady, visibility), write, deadline);
-    for (std::size_t i = 0; i < receipts.size(); ++i) {
-      if (results[i].status == SettleStatus::applied) {
-        state_.backlog.written(receipts[i], results[i].receipt.version, core::extension(invisible_until), now.wall);
-      } else if (results[i].status == SettleStatus::lost) {
-        state_.backlog.forget_receipt(receipts[i]);
-      }
-    }
-    return results;
-  }
+        state_(state) {}
 
  private:
-  /// What is known of the message of a receipt.
-  struct Held {
-    /// As it is spelt; empty where the id is a later message's by now, and so no time at all; nothing: the version
-    /// alone has to do.
-    std::optional<std::string> sent_at;
-    core::MessageState state;
-    std::optional<SettleResult> unread;  ///< why nobody knows
-  };
-
-  static Held held_by(const Receipt& receipt, const Candidate& record) {
-    return {may_be_of(receipt, record.sort_key) ? record.sort_key : std::string(), record.state, {}};
-  }
-
   // The claims of this store are remembered. Of those that another one made, and hands its receipts on, the records
   // tell.
-  void find_held(const std::vector<const Receipt*>& receipts, Deadline deadline) {
+  void find(std::span<const Completion> /*completions*/, Deadline deadline) override {
     std::set<std::string> unknown;
-    for (const Receipt* receipt : receipts) {
-      const auto lease = state_.backlog.lease_of(*receipt);
-      held_.push_back(lease ? held_by(*receipt, *lease) : Held());
-      if (!lease) {
-        unknown.insert(receipt->id);
+    for (Lease& lease : leases_) {
+      const Receipt& receipt = *lease.receipt;
+      lease.record = {receipt.id, table::VersionMark::number_of(receipt.version), half_};
+      if (auto known = state_.backlog.lease_of(receipt)) {
+        hold(lease, *std::move(known));
+      } else {
+        unknown.insert(receipt.id);
       }
     }
     const auto records = read_records(parts_, place_, unknown, deadline);
-    for (std::size_t i = 0; i < receipts.size(); ++i) {
-      if (held_[i].sent_at) {
+    for (Lease& lease : leases_) {
+      if (lease.record.sent_at) {
         continue;
       }
       if (records) {
-        // What is not there has no time either, so that a message which takes the id meanwhile is not taken for it.
-        held_[i] = held_by(*receipts[i], Candidate::of(records->at(receipts[i]->id).item));
+        hold(lease, Candidate::of(records->at(lease.receipt->id).item));
       } else if (SLUICE_GUARD(settle_fence_sent_at)) {
         // Without the time, a message that was sent again could be taken for this one.
-        held_[i].unread = SettleResult{SettleStatus::failed, table::store_error(place_, records.error())};
+        lease.decided = SettleResult{SettleStatus::failed, table::store_error(place_, records.error())};
       }
     }
   }
 
-  /// The record as the receipt has it, of that version.
-  table::Expected expected(const Receipt& receipt, std::size_t index, std::int64_t version) const {
-    return {receipt.id, table::VersionMark::number_of(version), half_, {}, held_[index].sent_at};
+  // No record has an empty time: what is not there, or is a later message's by now, is not written.
+  static void hold(Lease& lease, Candidate record) {
+    const bool is_of_it = may_be_of(*lease.receipt, record.sort_key);
+    lease.record.sent_at = is_of_it ? std::move(record.sort_key) : std::string();
+    lease.state = std::move(record.state);
   }
 
-  /// `room`: so many bytes more are left for the writes that follow.
-  table::DeliveryWrite update(const Receipt& receipt, std::size_t index, std::int64_t version, WallTime now,
-                              const table::RecordChange& change, std::size_t room = 0) {
-    table::DeliveryWrite write;
-    write.nonce = room > 0 ? parts_.nonces.padded(room) : parts_.nonces.next();
-    write.record = update_of(kNames, place_.table, expected(receipt, index, version), {write.nonce, now}, change);
-    write.decided = held_[index].unread;
-    return write;
-  }
-
-  table::DeliveryWrite end(const Completion& completion, std::size_t index, std::int64_t version, WallTime now,
-                           bool with_failure) {
-    const Receipt& receipt = completion.receipt;
-    const core::MessageState& state = held_[index].state;
-    table::DeliveryWrite write;
-    if (completion.action == CompletionAction::remove) {
-      write.record = removal_of(kNames, place_.table, expected(receipt, index, version));
-      write.decided = held_[index].unread;
-    } else {
-      core::StateChange change = core::end(completion, state, now);
-      if (!with_failure) {
-        change.failure.reset();
-      }
-      write = update(receipt, index, version, now, attributes_of(kNames, change, {.marks = state.marks != 0}),
-                     completion.action == CompletionAction::keep ? kClaimBytes : 0);
-      write.has_failure = change.failure.has_value();
+  void written(const table::DeliveryWrite& write, SettleResult& result) override {
+    if (result.status == SettleStatus::applied) {
+      state_.backlog.written(*write.receipt, write.version(), write.change, parts_.clock.wall_now());
+    } else if (result.status == SettleStatus::lost) {
+      state_.backlog.forget_receipt(*write.receipt);
     }
-    write.carries(completion);
-    return write;
   }
 
-  table::StoreParts parts_;
-  Half half_;
+  const Half half_;
   HalfState& state_;
-  const table::QueueTable& place_;
-  table::DeliveryWriter writer_;
-  std::vector<Held> held_;  // of each receipt of the call
 };
 
 /// The source of one queue half. Each delivery has a lease of its own; suspects are known by what their records say of

@@ -308,7 +308,7 @@ table::VersionMark version_of(const Item& item) {
 }
 
 table::VersionMark version_mark(std::int64_t version) {
-  return {version == 1 ? std::nullopt : std::optional(AttributeValue::number(version)), version, kLeastNext};
+  return table::VersionMark{.least_next = kLeastNext}.at(version);
 }
 
 core::MessageState state_of(const Item& item) {

@@ -28,22 +28,6 @@ constexpr table::LayoutNames kAliasNames{
 // Its id does not say where it lies.
 bool has_alias(const owned::Out& out) { return out.id != made_id(out.spot.second, out.spot.first); }
 
-// What an end comes to. The receive count is named where the record has another one.
-core::StateChange end_of(const Completion& completion, const owned::Out& out, WallTime now) {
-  core::MessageState state{.half = out.state.half, .receives = out.state.receives + (out.counted ? 0 : 1)};
-  if (!completion.failure.empty()) {
-    state.failure = out.state.failure;
-  }
-  core::StateChange change = core::end(completion, state, now);
-  if (completion.action != CompletionAction::keep) {
-    change.receives = change.receives.value_or(state.receives);
-  }
-  if (change.receives == out.state.receives) {
-    change.receives.reset();
-  }
-  return change;
-}
-
 }  // namespace
 
 owned::Out out_of(const dynamo::Item& item) {
@@ -77,30 +61,46 @@ bool LeasedWriter::has_doubt(const Receipt& receipt, CompletionAction about) con
   return std::any_of(doubts.begin(), doubts.end(), [about](const auto& doubt) { return doubt.action == about; });
 }
 
-std::vector<const Receipt*> LeasedWriter::receipts() const {
-  return mapped(leases_, [](const Lease& lease) { return &lease.receipt; });
+void LeasedWriter::hold(Lease& lease, const owned::Out& out) const {
+  lease.record = as_read(place_of(out), version_mark(lease.receipt->version));
+  lease.state = out.state;
+  lease.state.receives += out.counted ? 0 : 1;
+  lease.counted = out.counted;
 }
 
-std::optional<owned::Out> LeasedWriter::recall(const Receipt& receipt) const {
-  const auto known = state_.outs.about(receipt);
-  return known.empty() ? std::nullopt : std::optional(known.back());
+void LeasedWriter::find(std::span<const Completion> completions, Deadline deadline) {
+  by_call_ = outs_.empty();
+  if (by_call_) {
+    look_up(deadline);
+  }
+  for (std::size_t i = 0; i < leases_.size(); ++i) {
+    if (!leases_[i].decided) {
+      hold(leases_[i], *outs_[i]);
+      leases_[i].moves =
+          half_ == Half::standard && !completions.empty() && completions[i].action == CompletionAction::dead_letter;
+    }
+  }
+  read_moving(deadline);
 }
 
 // Whoever has lost sight of where a message lies finds it by its id. One with another version is another's by now.
 void LeasedWriter::look_up(Deadline deadline) {
   std::set<std::string> ids;
   for (const Lease& lease : leases_) {
-    if (!lease.out) {
-      ids.insert(lease.receipt.id);
+    const auto known = state_.outs.about(*lease.receipt);
+    if (known.empty()) {
+      ids.insert(lease.receipt->id);
     }
+    outs_.push_back(known.empty() ? std::nullopt : std::optional(known.back()));
   }
   if (ids.empty()) {
     return;
   }
   const auto found = find_records(parts_.client, place_, ids, deadline);
-  for (Lease& lease : leases_) {
-    const Receipt& receipt = lease.receipt;
-    if (lease.out) {
+  for (std::size_t i = 0; i < leases_.size(); ++i) {
+    Lease& lease = leases_[i];
+    const Receipt& receipt = *lease.receipt;
+    if (outs_[i]) {
       continue;
     }
     if (!found) {
@@ -111,7 +111,7 @@ void LeasedWriter::look_up(Deadline deadline) {
       lease.decided = {own ? SettleStatus::applied : SettleStatus::lost, {}};
     } else if (owned::Out out = out_of(one.item);
                out.state.half == half_ && owned::may_be_at(receipt.locator, out.spot.second)) {
-      lease.out = std::move(out);
+      outs_[i] = std::move(out);
     } else {
       lease.decided = {SettleStatus::lost, {}};  // it has moved since, or was sent again under a free id
     }
@@ -119,61 +119,39 @@ void LeasedWriter::look_up(Deadline deadline) {
 }
 
 // What becomes a dead letter is written anew at another place, so that it is read as a whole.
-void LeasedWriter::read_moving(std::span<const Completion> completions, Deadline deadline) {
+void LeasedWriter::read_moving(Deadline deadline) {
   std::set<Place> places;
-  for (std::size_t i = 0; i < completions.size(); ++i) {
-    if (!leases_[i].decided && moves(completions[i])) {
-      places.insert(place_of(*leases_[i].out));
+  for (std::size_t i = 0; i < leases_.size(); ++i) {
+    if (leases_[i].moves) {
+      places.insert(place_of(*outs_[i]));
     }
   }
-  const auto records = read_places(parts_.client, place_, places, deadline);
-  for (std::size_t i = 0; i < completions.size(); ++i) {
+  auto records = read_places(parts_.client, place_, places, deadline);
+  for (std::size_t i = 0; i < leases_.size(); ++i) {
     Lease& lease = leases_[i];
-    if (lease.decided || !moves(completions[i])) {
-      continue;
-    }
-    if (!records) {
+    if (lease.moves && !records) {
       lease.decided = {SettleStatus::failed, store_error(place_, records.error())};
-      continue;
-    }
-    if (const auto found = records->find(place_of(*lease.out)); found != records->end()) {
-      lease.record = found->second;
-    } else {
-      const bool own = has_doubt(lease.receipt, CompletionAction::dead_letter);
+    } else if (lease.moves && !records->contains(place_of(*outs_[i]))) {
+      const bool own = has_doubt(*lease.receipt, CompletionAction::dead_letter);
       lease.decided = {own ? SettleStatus::applied : SettleStatus::lost, {}};
     }
   }
+  if (records) {
+    moving_ = *std::move(records);
+  }
 }
 
-table::DeliveryWrite LeasedWriter::end(const Completion& completion, std::size_t index, std::int64_t version,
-                                       WallTime now, bool with_failure) const {
-  const Lease& lease = leases_[index];
-  table::DeliveryWrite write;
-  write.carries(completion);
-  write.decided = lease.decided;
-  if (lease.decided) {
-    return write;
-  }
-  const owned::Out& out = *lease.out;
-  const bool removes = completion.action == CompletionAction::remove;
-  core::StateChange change = end_of(completion, out, now);
-  if (!with_failure) {
-    change.failure.reset();
-  }
-  write.has_failure = change.failure.has_value();
-  if (removes || moves(completion)) {
-    write.record = removal_of(kNames, place_.table, as_read(place_of(out), version_mark(version)));
-  } else {
-    write.nonce = write.keeps ? parts_.nonces.padded(kLifeBytes) : parts_.nonces.next();
-    write.record = update_of(kNames, place_.table, as_read(place_of(out), version_mark(version)), {write.nonce, now},
-                             attributes_of(kNames, change, {.marks = out.state.marks != 0}));
-  }
+void LeasedWriter::add_beside(std::size_t index, const Completion& completion, WallTime now,
+                              table::DeliveryWrite& write) const {
+  const owned::Out& out = *outs_[index];
+  const bool removes = write.change.removes;
+  const bool moves = leases_[index].moves;
   const bool frees_group = removes && out.state.held_place;
-  if (!completion.effects && !moves(completion) && !frees_group) {
-    return write;
+  if (!completion.effects && !moves && !frees_group) {
+    return;
   }
   write.in_transaction = &completion;
-  if (strict_fence_ && (completion.effects || moves(completion))) {
+  if (strict_fence_ && (completion.effects || moves)) {
     const auto fence = OwnerFence::of({place_.queue, half_}, out.spot.first, out.epoch);
     write.beside.push_back(owner_check(place_.table, fence));
   }
@@ -184,100 +162,55 @@ table::DeliveryWrite LeasedWriter::end(const Completion& completion, std::size_t
   if (frees_group) {
     write.beside.push_back(remove_item(place_, hold_place(place_.queue, out.spot.first, out.id)));
   }
-  if (moves(completion)) {
-    add_move(write, lease, change, now);
+  if (moves) {
+    add_move(write, out, now);
   }
-  return write;
 }
 
 // A dead letter keeps its content, its history and its id; it begins anew where it lies then.
-void LeasedWriter::add_move(table::DeliveryWrite& write, const Lease& lease, const core::StateChange& change,
-                            WallTime now) const {
-  const auto& [shard, from] = lease.out->spot;
+void LeasedWriter::add_move(table::DeliveryWrite& write, const owned::Out& out, WallTime now) const {
+  const auto& [shard, from] = out.spot;
   // Its chance is as good as it was; dead letters lie in the order of their deaths, whatever their priority.
   const std::string first = first_sort_key(Priority::normal, now);
   const std::string sort = first.substr(0, kSortTimeEnd) + from.substr(kSortTimeEnd);
   const Place to{partition_of(place_.queue, Half::dlq, shard), sort};
-  dynamo::Item item = moved_item(lease.record, to, due_of(sort));
-  change_item(item, change);
+  dynamo::Item item = moved_item(moving_.at(place_of(out)), to, due_of(sort));
+  change_item(item, write.change);
   touch(kNames, item, version_of(item), {parts_.nonces.next(), now});
-  const std::string& group = lease.out->state.group;
-  if (change.holds_group && !group.empty()) {
+  const std::string& group = out.state.group;
+  if (write.change.holds_group && !group.empty()) {
     item.insert_or_assign(std::string(attribute::kHold), from);
-    dynamo::Item hold = hold_place(place_.queue, shard, lease.out->id).key();
-    hold.emplace(attribute::kOwnId, lease.out->id);
+    dynamo::Item hold = hold_place(place_.queue, shard, out.id).key();
+    hold.emplace(attribute::kOwnId, out.id);
     hold.emplace(attribute::kGroup, group);
     write.beside.push_back(put(place_.table, std::move(hold)));
   }
   write.beside.push_back(put(place_.table, std::move(item)));
-  write.beside.push_back(put_alias_anyway(place_, lease.out->id, to));
+  write.beside.push_back(put_alias_anyway(place_, out.id, to));
+}
+
+void LeasedWriter::written(const table::DeliveryWrite& write, SettleResult& result) {
+  if (result.status != SettleStatus::applied || leases_[write.index].decided) {
+    return;
+  }
+  owned::Out& out = *outs_[write.index];
+  if (write.removes()) {
+    result.frees_group = out.state.held_place.has_value();
+    if (write.in_transaction == nullptr) {
+      gone_.push_back(std::move(out));
+    }
+  } else if (by_call_ && !write.ends()) {
+    Receipt renewed = *write.receipt;
+    renewed.version = write.version();
+    state_.outs.remember(renewed, std::move(out));
+  }
 }
 
 std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> completions,
                                                std::span<const owned::Out> outs, Deadline deadline) {
-  for (std::size_t i = 0; i < completions.size(); ++i) {
-    const Receipt& receipt = completions[i].receipt;
-    leases_.push_back({receipt, outs.empty() ? recall(receipt) : std::optional(outs[i])});
-  }
-  look_up(deadline);
-  read_moving(completions, deadline);
-  const WallTime now = parts_.clock.wall_now();
-  const auto write_of = [&](std::size_t i, std::int64_t version, bool with_failure) {
-    return end(completions[i], i, version, now, with_failure);
-  };
-  const auto writes = writer_.commit(receipts(), write_of, deadline);
-  std::vector<SettleResult> results;
-  std::vector<owned::Out> gone;
-  for (std::size_t i = 0; i < completions.size(); ++i) {
-    SettleResult& result = results.emplace_back(writer_.result_of(writes[i]));
-    if (result.status != SettleStatus::applied || leases_[i].decided) {
-      continue;
-    }
-    result.frees_group = writes[i].removes() && leases_[i].out->state.held_place;
-    if (writes[i].keeps && outs.empty()) {
-      Receipt renewed = completions[i].receipt;
-      renewed.version = result.version;
-      state_.outs.remember(renewed, *std::move(leases_[i].out));
-    } else if (writes[i].removes() && writes[i].in_transaction == nullptr) {
-      gone.push_back(*std::move(leases_[i].out));
-    }
-  }
-  drop_aliases(parts_, place_, gone, deadline);
-  return results;
-}
-
-table::DeliveryWrite LeasedWriter::update(std::size_t index, std::int64_t version, WallTime now,
-                                          const core::StateChange& change) const {
-  const Lease& lease = leases_[index];
-  table::DeliveryWrite write;
-  write.nonce = parts_.nonces.next();
-  write.decided = lease.decided;
-  if (!write.decided) {
-    write.record = update_of(kNames, place_.table, as_read(place_of(*lease.out), version_mark(version)),
-                             {write.nonce, now}, attributes_of(kNames, change, {.marks = false}));
-  }
-  return write;
-}
-
-std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts, Duration visibility,
-                                               Deadline deadline) {
-  if (const auto sure = parts_.clock.be_sure(place_, visibility / 2, deadline); !sure) {
-    return std::vector<ExtendResult>(receipts.size(), {SettleStatus::failed, {}, {}, sure.error()});
-  }
-  const table::Moment now = parts_.now();
-  for (const Receipt& receipt : receipts) {
-    leases_.push_back({receipt, recall(receipt)});
-  }
-  look_up(deadline);
-  const auto write_of = [&](std::size_t i, std::int64_t version, bool) {
-    return update(i, version, now.wall, core::extension(later(now.wall, visibility)));
-  };
-  auto results = writer_.extend(this->receipts(), table::until(now.steady, visibility), write_of, deadline);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (results[i].status == SettleStatus::applied && !leases_[i].decided) {
-      state_.outs.remember(results[i].receipt, *std::move(leases_[i].out));
-    }
-  }
+  outs_.assign(outs.begin(), outs.end());
+  auto results = DeliveryWriter::settle(completions, deadline);
+  drop_aliases(parts_, place_, gone_, deadline);
   return results;
 }
 
@@ -287,12 +220,12 @@ std::vector<bool> LeasedWriter::write_claims(std::span<const owned::MessageRecor
     return Receipt{.id = claim.out.id, .version = claim.out.state.version, .locator = claim.out.locator};
   });
   for (std::size_t i = 0; i < claims.size(); ++i) {
-    leases_.push_back({written_for[i], claims[i].out});
+    hold(leases_.emplace_back(Lease{.receipt = &written_for[i]}), claims[i].out);
   }
   const auto write_of = [&](std::size_t i, std::int64_t version, bool) {
-    return update(i, version, parts_.clock.wall_now(), claims[i].change);
+    return update(leases_[i], version, parts_.clock.wall_now(), claims[i].change);
   };
-  return mapped(writer_.commit(receipts(), write_of, deadline),
+  return mapped(commit(write_of, deadline),
                 [](const table::DeliveryWrite& write) { return write.outcome.fate == table::StatementFate::done; });
 }
 

@@ -24,66 +24,51 @@ owned::Out out_of(const dynamo::Item& item);
 void drop_aliases(const table::StoreParts& parts, const table::QueueTable& place, std::span<const owned::Out> gone,
                   Deadline deadline);
 
-/// Settles and extends deliveries of one queue half, each conditional on the version that its record had. A removal is
-/// one statement of a batch, 1 WCU; a retry or release the same as an update. A dead letter moves to the other half's
-/// partition under a new key, with an alias by which its id finds it; that is a transaction, as is what has effects or
-/// frees a group.
+/// Settles and extends deliveries of one queue half. A removal is one statement of a batch, 1 WCU; a retry or release
+/// the same as an update. A dead letter moves to the other half's partition under a new key, with an alias by which its
+/// id finds it; that is a transaction, as is what has effects or frees a group.
 /// Made for one call. Not thread-safe.
-class LeasedWriter {
+class LeasedWriter final : public table::DeliveryWriter {
  public:
   /// `strict_fence`: what is committed with effects holds only while the shard is in the hands that it went out of. The
   /// queue outlives it.
   LeasedWriter(LeasedQueue& queue, Half half, bool strict_fence = false)
-      : parts_(queue.parts),
-        place_(queue.place),
+      : DeliveryWriter(queue.parts, queue.place, kNames, version_of, queue.writer(half).doubts,
+                       queue.writer(half).transactions),
         half_(half),
         strict_fence_(strict_fence),
-        state_(queue.writer(half)),
-        writer_(parts_, place_, kNames, version_of, state_.doubts, state_.transactions) {}
+        state_(queue.writer(half)) {}
 
   /// `outs` are the deliveries of an owner, in the order of the others. Empty: they were claimed by call, here or
   /// elsewhere; what is not remembered is looked for.
   std::vector<SettleResult> settle(std::span<const Completion> completions, std::span<const owned::Out> outs,
                                    Deadline deadline);
-  /// Of what was claimed by call.
-  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline);
   /// Whether each claim of an owner was written.
   std::vector<bool> write_claims(std::span<const owned::MessageRecords::ClaimWrite> claims, Deadline deadline);
 
  private:
-  /// One delivery of the call.
-  struct Lease {
-    const Receipt& receipt;
-    std::optional<owned::Out> out;          ///< nothing: it is not known where it lies
-    std::optional<SettleResult> decided{};  ///< it is known what becomes of it
-    dynamo::Item record{};                  ///< of one that moves
-  };
+  void find(std::span<const Completion> completions, Deadline deadline) override;
+  void add_beside(std::size_t index, const Completion& completion, WallTime now,
+                  table::DeliveryWrite& write) const override;
+  void written(const table::DeliveryWrite& write, SettleResult& result) override;
 
-  std::vector<const Receipt*> receipts() const;
-  std::optional<owned::Out> recall(const Receipt& receipt) const;
   /// Finds those that nobody knows the places of.
   void look_up(Deadline deadline);
-  void read_moving(std::span<const Completion> completions, Deadline deadline);
-  bool moves(const Completion& completion) const {
-    return completion.action == CompletionAction::dead_letter && half_ == Half::standard;
-  }
+  void read_moving(Deadline deadline);
+  void hold(Lease& lease, const owned::Out& out) const;
   Place place_of(const owned::Out& out) const {
     return {partition_of(place_.queue, half_, out.spot.first), out.spot.second};
   }
   bool has_doubt(const Receipt& receipt, CompletionAction about) const;
-  table::DeliveryWrite end(const Completion& completion, std::size_t index, std::int64_t version, WallTime now,
-                           bool with_failure) const;
-  table::DeliveryWrite update(std::size_t index, std::int64_t version, WallTime now,
-                              const core::StateChange& change) const;
-  void add_move(table::DeliveryWrite& write, const Lease& lease, const core::StateChange& change, WallTime now) const;
+  void add_move(table::DeliveryWrite& write, const owned::Out& out, WallTime now) const;
 
-  const table::StoreParts& parts_;
-  const table::QueueTable& place_;
   const Half half_;
   const bool strict_fence_;
   WriterState& state_;
-  table::DeliveryWriter writer_;
-  std::vector<Lease> leases_;
+  bool by_call_ = false;                         // so the deliveries were claimed
+  std::vector<std::optional<owned::Out>> outs_;  // of each lease; nothing: it is decided
+  PlacedItems moving_;
+  std::vector<owned::Out> gone_;  // and their aliases are not yet
 };
 
 }  // namespace sluice::queue::leased

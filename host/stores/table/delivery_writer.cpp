@@ -13,7 +13,7 @@ namespace sluice::queue::table {
 namespace {
 
 /// The record with that key; null: there is none.
-const dynamo::Item* find(const std::vector<dynamo::Item>& records, const dynamo::Item& key) {
+const dynamo::Item* record_of(const std::vector<dynamo::Item>& records, const dynamo::Item& key) {
   const auto has_key = [&key](const dynamo::Item& record) {
     return std::all_of(key.begin(), key.end(), [&record](const auto& attribute) {
       const auto* value = dynamo::attribute_of(record, attribute.first);
@@ -28,7 +28,7 @@ const dynamo::Item* find(const std::vector<dynamo::Item>& records, const dynamo:
 bool doubtful(const DeliveryWrite& write) { return write.in_transaction == nullptr && in_doubt(write.outcome); }
 
 /// Tells what became of it by what its record says; no trace: there is no record.
-void settle(DeliveryWrite& write, const std::optional<core::RecordTrace>& found) {
+void tell(DeliveryWrite& write, const std::optional<core::RecordTrace>& found) {
   StatementFate& fate = write.outcome.fate;
   const auto found_out = core::fate_of({write.nonce, write.before(), fate == StatementFate::refused}, found);
   if (found_out == core::WriteFate::applied) {
@@ -38,6 +38,13 @@ void settle(DeliveryWrite& write, const std::optional<core::RecordTrace>& found)
   }
 }
 
+/// The record of a lease at that version, the receipt's or a later one.
+Expected at_version(const Expected& record, std::int64_t version) {
+  Expected expected = record;
+  expected.version = record.version.at(version);
+  return expected;
+}
+
 /// The item would be longer than DynamoDB allows, which tells it like this.
 bool does_not_fit(const StatementOutcome& outcome) {
   return outcome.fate == StatementFate::failed && outcome.error.kind == dynamo::ErrorKind::validation;
@@ -45,24 +52,96 @@ bool does_not_fit(const StatementOutcome& outcome) {
 
 }  // namespace
 
-std::vector<DeliveryWrite> DeliveryWriter::commit(Receipts receipts, const Rewrite& write_of, Deadline deadline) {
+std::vector<SettleResult> DeliveryWriter::settle(std::span<const Completion> completions, Deadline deadline) {
+  leases_ = mapped(completions, [](const Completion& completion) { return Lease{.receipt = &completion.receipt}; });
+  find(completions, deadline);
+  const WallTime now = parts_.clock.wall_now();
+  const auto write_of = [&](std::size_t i, std::int64_t version, bool with_failure) {
+    return end(completions[i], i, version, now, with_failure);
+  };
+  return mapped(commit(write_of, deadline), [this](const DeliveryWrite& write) { return conclude(write); });
+}
+
+std::vector<ExtendResult> DeliveryWriter::extend(std::span<const Receipt> receipts, Duration visibility,
+                                                 Deadline deadline) {
+  if (const auto sure = parts_.clock.be_sure(place_, visibility / 2, deadline); !sure) {
+    return {receipts.size(), ExtendResult{SettleStatus::failed, {}, {}, sure.error()}};
+  }
+  const Moment now = parts_.now();
+  leases_ = mapped(receipts, [](const Receipt& receipt) { return Lease{.receipt = &receipt}; });
+  find({}, deadline);
+  const auto write_of = [&](std::size_t i, std::int64_t version, bool) {
+    return update(leases_[i], version, now.wall, core::extension(later(now.wall, visibility)));
+  };
+  return mapped(commit(write_of, deadline), [&](const DeliveryWrite& write) {
+    SettleResult settled = conclude(write);
+    ExtendResult result{.status = settled.status, .error = std::move(settled.error)};
+    if (result.status == SettleStatus::applied) {
+      result.receipt = *write.receipt;
+      result.receipt.version = write.decided ? write.receipt->version : write.version();
+      result.leased_until = until(now.steady, visibility);
+    }
+    return result;
+  });
+}
+
+DeliveryWrite DeliveryWriter::update(const Lease& lease, std::int64_t version, WallTime now,
+                                     core::StateChange change) const {
+  DeliveryWrite write;
+  // A checkpoint leaves room for the writes that follow.
+  write.nonce = change.checkpoint ? parts_.nonces.padded(names_.life_bytes) : parts_.nonces.next();
+  write.record = update_of(names_, place_.table, at_version(lease.record, version), {write.nonce, now},
+                           attributes_of(names_, change, {.marks = lease.state.marks != 0}));
+  write.change = std::move(change);
+  return write;
+}
+
+DeliveryWrite DeliveryWriter::end(const Completion& completion, std::size_t index, std::int64_t version, WallTime now,
+                                  bool with_failure) const {
+  const Lease& lease = leases_[index];
+  core::StateChange change = core::end(completion, lease.state, now);
+  if (!lease.counted && completion.action != CompletionAction::keep) {
+    // The record counts one less. What it says already is not named.
+    const std::uint32_t receives = change.receives.value_or(lease.state.receives);
+    change.receives = receives + 1 == lease.state.receives ? std::nullopt : std::optional(receives);
+  }
+  if (!with_failure) {
+    change.failure.reset();
+  }
+  DeliveryWrite write;
+  if (change.removes || lease.moves) {
+    write.record = removal_of(names_, place_.table, at_version(lease.record, version));
+    write.change = std::move(change);
+  } else {
+    write = update(lease, version, now, std::move(change));
+  }
+  write.carries(completion);
+  add_beside(index, completion, now, write);
+  return write;
+}
+
+std::vector<DeliveryWrite> DeliveryWriter::commit(const Rewrite& write_of, Deadline deadline) {
   const Rewrite rewrite = [&](std::size_t i, std::int64_t version, bool with_failure) {
-    DeliveryWrite write = write_of(i, version, with_failure);
+    DeliveryWrite write;
+    write.decided = leases_[i].decided;
+    if (!write.decided) {
+      write = write_of(i, version, with_failure);
+    }
     write.index = i;
-    write.receipt = receipts[i];
+    write.receipt = leases_[i].receipt;
     return write;
   };
   std::vector<DeliveryWrite> writes;
-  writes.reserve(receipts.size());
-  for (std::size_t i = 0; i < receipts.size(); ++i) {
-    writes.push_back(rewrite(i, receipts[i]->version, true));
+  writes.reserve(leases_.size());
+  for (std::size_t i = 0; i < leases_.size(); ++i) {
+    writes.push_back(rewrite(i, leases_[i].receipt->version, true));
   }
   make(writes, rewrite, true, deadline);
   // A record close to 400 KB has no room for the reason of its failure. The message matters more.
   std::vector<DeliveryWrite> again;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < writes.size(); ++i) {
-    if (writes[i].has_failure && does_not_fit(writes[i].outcome)) {
+    if (writes[i].change.failure && does_not_fit(writes[i].outcome)) {
       again.push_back(rewrite(writes[i].index, writes[i].before(), false));
       places.push_back(i);
     }
@@ -82,20 +161,6 @@ std::vector<DeliveryWrite> DeliveryWriter::commit(Receipts receipts, const Rewri
     }
   }
   return writes;
-}
-
-std::vector<ExtendResult> DeliveryWriter::extend(Receipts receipts, SteadyTime leased_until, const Rewrite& write_of,
-                                                 Deadline deadline) {
-  return mapped(commit(receipts, write_of, deadline), [&](const DeliveryWrite& write) {
-    SettleResult settled = result_of(write);
-    ExtendResult result{.status = settled.status, .error = std::move(settled.error)};
-    if (result.status == SettleStatus::applied) {
-      result.receipt = *write.receipt;
-      result.receipt.version = write.decided ? write.receipt->version : write.version();
-      result.leased_until = leased_until;
-    }
-    return result;
-  });
 }
 
 void DeliveryWriter::make(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, bool with_failure,
@@ -173,12 +238,12 @@ void DeliveryWriter::look_into(std::span<DeliveryWrite> writes, const Rewrite& r
       }
       continue;
     }
-    const dynamo::Item* const record = find(*records, write->key_);
+    const dynamo::Item* const record = record_of(*records, write->key_);
     const std::string nonce = record == nullptr ? std::string() : dynamo::text_of(*record, names_.nonce);
     const auto found =
         record == nullptr ? std::nullopt : std::optional(core::RecordTrace{nonce, version_of_(*record).number});
     if (doubtful(*write)) {
-      settle(*write, found);
+      tell(*write, found);
     }
     const auto doubts = earlier(*write);
     const auto own = std::find_if(doubts.begin(), doubts.end(), [&](const DoubtfulWrite& doubt) {
@@ -201,6 +266,12 @@ void DeliveryWriter::look_into(std::span<DeliveryWrite> writes, const Rewrite& r
   for (std::size_t k = 0; k < again.size(); ++k) {
     *places[k] = std::move(again[k]);
   }
+}
+
+SettleResult DeliveryWriter::conclude(const DeliveryWrite& write) {
+  SettleResult result = result_of(write);
+  written(write, result);
+  return result;
 }
 
 SettleResult DeliveryWriter::result_of(const DeliveryWrite& write) const {

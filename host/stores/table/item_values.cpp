@@ -126,7 +126,10 @@ VersionMark VersionMark::of(const dynamo::AttributeValue* stored) {
   return {*stored, dynamo::whole_number(stored).value_or(0)};
 }
 
-VersionMark VersionMark::number_of(std::int64_t version) { return {dynamo::AttributeValue::number(version), version}; }
+VersionMark VersionMark::at(std::int64_t version) const {
+  const bool absent = version == 1 && least_next > 1;
+  return {absent ? std::nullopt : std::optional(dynamo::AttributeValue::number(version)), version, least_next};
+}
 
 std::int64_t VersionMark::next() const { return std::max(core::next_version(number), least_next); }
 

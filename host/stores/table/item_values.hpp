@@ -65,7 +65,9 @@ struct VersionMark {
 
   /// Of the attribute's value; null: the item has none.
   static VersionMark of(const dynamo::AttributeValue* stored);
-  static VersionMark number_of(std::int64_t version);
+  static VersionMark number_of(std::int64_t version) { return VersionMark().at(version); }
+  /// That version of the same record.
+  VersionMark at(std::int64_t version) const;
   /// What the next write makes of it.
   std::int64_t next() const;
 };

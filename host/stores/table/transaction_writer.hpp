@@ -29,7 +29,7 @@ struct DeliveryWrite {
   RecordWrite record;                            ///< moved away when the write is made
   std::string nonce{};                           ///< that it leaves; a removal leaves none
   std::optional<CompletionAction> action{};      ///< nothing: the delivery goes on as it was
-  bool has_failure = false;                      ///< it writes why the attempt has failed
+  core::StateChange change{};                    ///< what it makes of its message
   bool keeps = false;                            ///< it stores a checkpoint
   const Completion* in_transaction = nullptr;    ///< its effects are committed with it, in one transaction
   std::vector<dynamo::TransactAction> beside{};  ///< what else of the store that transaction writes
@@ -50,6 +50,8 @@ struct DeliveryWrite {
   }
 
   bool removes() const { return nonce.empty(); }
+  /// The delivery is at its end with it.
+  bool ends() const { return action && !keeps; }
   std::int64_t before() const { return before_; }
   /// The version that it leaves.
   std::int64_t version() const { return VersionMark::number_of(before_).next(); }
