@@ -264,8 +264,9 @@ constexpr std::array<RoleActions, kRoles.size()> kActions{{
     {Role::reader, "reader", "BatchGetItem DescribeTable DescribeTimeToLive GetItem Scan", "Query",
      "BatchGetItem DescribeTable DescribeTimeToLive GetItem Query Scan"},
     {Role::operations, "operator",
-     "BatchGetItem DescribeTable DescribeTimeToLive GetItem PartiQLDelete PartiQLInsert PartiQLUpdate PutItem Scan "
-     "UpdateItem",
+     "BatchGetItem DeleteItem DescribeTable DescribeTimeToLive GetItem PartiQLDelete PartiQLInsert PartiQLUpdate "
+     "PutItem "
+     "Scan UpdateItem",
      "Query",
      "BatchGetItem ConditionCheckItem DeleteItem DescribeTable DescribeTimeToLive GetItem PartiQLDelete PartiQLInsert "
      "PartiQLUpdate PutItem Query Scan UpdateItem"},

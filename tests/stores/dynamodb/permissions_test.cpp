@@ -238,6 +238,10 @@ TEST_F(PermissionsTest, AnOperatorDoesWhatTheCommandsDo) {
   look_at_everything();
   change_everything();
   EXPECT_TRUE(board()->post(Topic::steering, {.text = "{}"}, soon()));
+  EXPECT_TRUE(board()->take_down(Topic::steering, {}, 1, soon()));
+  const auto keys = *desk().queues().open_keys("orders");
+  EXPECT_TRUE(keys->list({}, 10, {}, soon()));
+  EXPECT_TRUE(keys->forget("job", "order 7", soon()));
   expect_exactly(Role::operations);
 }
 
