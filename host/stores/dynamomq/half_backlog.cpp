@@ -264,7 +264,7 @@ ScanFinding HalfBacklog::finding_of(const ScanStep& step, const dynamo::Page& pa
     Stretch& stretch = finding.stretches.back();
     stretch.to = candidate.sort_key;
     if (due) {
-      sooner(stretch.due, admit(std::move(candidate), step.at, finding));
+      admit(std::move(candidate), units, step.at, finding);
       continue;
     }
     stretch.units += units;
@@ -276,25 +276,34 @@ ScanFinding HalfBacklog::finding_of(const ScanStep& step, const dynamo::Page& pa
   return finding;
 }
 
-std::optional<WallTime> HalfBacklog::admit(Candidate candidate, table::Moment now, ScanFinding& finding) {
+void HalfBacklog::admit(Candidate candidate, double units, table::Moment now, ScanFinding& finding) {
+  Stretch& stretch = finding.stretches.back();
   const auto outdated = [&](const KnownRecords& gone) {  // not so a new message of the same id
     const Candidate* was = gone.find(candidate.id);
     return was != nullptr && !was->due(now.wall) && was->sort_key == candidate.sort_key &&
            was->nonce == candidate.nonce && candidate.version.number <= was->version.number;
   };
   if (outdated(removed_)) {
-    return std::nullopt;
+    return;
   }
   if (outdated(taken_)) {
-    return taken_.find(candidate.id)->due_at();
+    return sooner(stretch.due, taken_.find(candidate.id)->due_at());
   }
   if (late_.contains(candidate.nonce)) {
     candidate.never_arrived();
   }
-  ++finding.ready;
   const bool suspect = candidate.suspect();
+  const bool known = buffer_.find(candidate.id) != nullptr;
   finding.ends_fresh = add_ready(std::move(candidate), now.steady);
-  return suspect && !finding.ends_fresh ? std::optional(now.wall) : std::nullopt;
+  if (finding.ends_fresh || !suspect) {
+    ++finding.ready;
+    return;
+  }
+  // As long as it has to wait there is nothing to claim here.
+  stretch.units += units;
+  if (!known) {
+    sooner(stretch.due, now.wall);
+  }
 }
 
 void HalfBacklog::claimed(Candidate record) {

@@ -187,8 +187,9 @@ class HalfBacklog {
   ScanFinding finding_of(const ScanStep& step, const dynamo::Page& page) SLUICE_REQUIRES(mutex_);
   /// No record is any more what `record` says, which the index may still show: kept in `gone` until it has seen it.
   static void supersede(KnownRecords& gone, Candidate record, WallTime now);
-  /// Takes a record that is due into the buffer, unless it is known to be so no more. When to look at it again.
-  std::optional<WallTime> admit(Candidate candidate, table::Moment now, ScanFinding& finding) SLUICE_REQUIRES(mutex_);
+  /// Takes a record that is due, and whose reading took those units, into the buffer, unless it is known to be so no
+  /// more. It lies in the last stretch.
+  void admit(Candidate candidate, double units, table::Moment now, ScanFinding& finding) SLUICE_REQUIRES(mutex_);
 
   Random& random_;
 

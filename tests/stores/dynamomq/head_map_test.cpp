@@ -22,11 +22,12 @@ class Index {
   struct Record {
     std::string sent_at;
     std::optional<WallTime> hidden_until;
+    bool claimed = false;  ///< and whoever did has not said what became of it
   };
   static constexpr double kUnits = 0.1;  // of a record, eventually consistent
 
   void add(WallTime sent_at, std::optional<WallTime> hidden_until) {
-    records_.push_back({format_timestamp(sent_at), hidden_until});
+    records_.push_back({.sent_at = format_timestamp(sent_at), .hidden_until = hidden_until});
   }
   Record& record(std::size_t place) { return records_.at(place); }
 
@@ -45,7 +46,7 @@ class Index {
                             {"version", AttributeValue::number(1)},
                             {"sent_at", next->sent_at},
                             {"receive_count", AttributeValue::number(hidden ? 1 : 0)},
-                            {"received_at", std::string()},
+                            {"received_at", next->claimed ? next->sent_at : std::string()},
                             {"invisible_until_at", hidden ? format_timestamp(*next->hidden_until) : std::string()}});
     }
     page.capacity.read = std::max(0.5, static_cast<double>(page.items.size()) * kUnits);
@@ -72,7 +73,7 @@ class HeavyHead : public ::testing::Test {
   }
   /// One claim, as the claimer makes it; how many candidates it came to.
   std::size_t claim(std::size_t want) {
-    const Pick wanted{want, true, {.now = now_.wall, .until = now_.wall + 30s}};
+    const Pick wanted{want, suspects_, {.now = now_.wall, .until = now_.wall + 30s}};
     std::size_t found = lane_.pick(wanted, now_).size();
     bool ended = false;
     for (int pages = 0; pages < 8 && found < want && !ended;) {
@@ -82,9 +83,17 @@ class HeavyHead : public ::testing::Test {
       const bool passes_on = !step->looks_back() && step->kind != ScanStep::Kind::leap;
       pages += passes_on ? 1 : 0;
       ended = passes_on && !lane_.backlog_unread();
-      found += lane_.pick({want - found, found == 0, wanted.terms}, now_).size();
+      found += lane_.pick({want - found, suspects_ && found == 0, wanted.terms}, now_).size();
     }
     return found;
+  }
+  /// Whose leases have run out, while the quarantine of their job is full.
+  void let_suspects_wait(std::size_t from, std::size_t count) {
+    for (std::size_t i = from; i < from + count; ++i) {
+      index_.record(i).hidden_until = now_.wall - 1min;
+      index_.record(i).claimed = true;
+    }
+    suspects_ = false;
   }
   double idle_units(int seconds) {
     index_.take_units();
@@ -100,6 +109,7 @@ class HeavyHead : public ::testing::Test {
   SeededRandom random_{7};
   HalfBacklog lane_{"AAAAA", random_};
   Index index_;
+  bool suspects_ = true;  ///< the job has room for them
 };
 
 TEST_F(HeavyHead, FirstClaimFindsWhatIsReadyBehindIt) {
@@ -135,6 +145,39 @@ TEST_F(HeavyHead, LeasesThatAreExtendedAllTheTimeCostNoMore) {
     EXPECT_EQ(claim(10), 0U);
   }
   EXPECT_LE(index_.take_units() / 1'200, 7);
+}
+
+class WaitingSuspects : public HeavyHead, public ::testing::WithParamInterface<std::size_t> {};
+
+TEST_P(WaitingSuspects, AreNotReadForEveryPoll) {
+  const std::size_t in_flight = GetParam();
+  fill(in_flight, 800);
+  let_suspects_wait(in_flight, 800);
+  EXPECT_EQ(claim(10), 0U);
+  const double spent = idle_units(300);
+  std::printf("800 suspects that wait behind %zu in flight: %.2f RCU/s\n", in_flight, spent);
+  EXPECT_LE(spent, 7);
+  suspects_ = true;
+  EXPECT_EQ(claim(10), 1U) << "they are known all the same";
+}
+
+INSTANTIATE_TEST_SUITE_P(Heads, WaitingSuspects, ::testing::Values(0, 2'000));
+
+TEST_F(HeavyHead, SuspectsThatThereIsNoRoomForAreNotForgotten) {
+  constexpr std::size_t kSuspects = 1'500;
+  static_assert(kSuspects > HalfBacklog::kMostSuspects);
+  fill(0, kSuspects + 1);
+  let_suspects_wait(0, kSuspects);
+  EXPECT_EQ(claim(10), 1U) << "and keep nobody out";
+  idle_units(30);
+  suspects_ = true;
+  std::size_t found = 0;
+  for (int calls = 0; calls < 4'000 && found < kSuspects; ++calls) {
+    found += claim(10);
+    now_.wall += 50ms;
+    now_.steady += 50ms;
+  }
+  EXPECT_EQ(found, kSuspects);
 }
 
 TEST_F(HeavyHead, LeasesThatRunOutAreFoundWhenTheyDo) {
