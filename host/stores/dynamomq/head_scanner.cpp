@@ -220,8 +220,6 @@ std::optional<ScanStep> HeadScanner::next_unsorted(table::Moment now) {
   if (!bounded_ || position_ != Position::end || now.steady < unsorted_at_) {
     return std::nullopt;
   }
-  unsorted_at_ = now.steady + kUnsortedInterval;
-  bounded_ = false;  // the next pass finds out whether there still is much in the future
   return ScanStep{
       .kind = ScanStep::Kind::unsorted, .from = std::string(kBehindTimestamps), .limit = kSmallestPage, .at = now};
 }
@@ -241,6 +239,10 @@ std::optional<ScanStep> HeadScanner::next_front(table::Moment now) {
 void HeadScanner::absorb(const ScanStep& step, const ScanFinding& finding) {
   if (step.kind == ScanStep::Kind::front || step.kind == ScanStep::Kind::head) {
     absorb_front(step, finding);
+  }
+  if (step.kind == ScanStep::Kind::unsorted) {
+    unsorted_at_ = step.at.steady + kUnsortedInterval;
+    bounded_ = false;  // the next pass finds out whether there still is much in the future
   }
   if (step.kind == ScanStep::Kind::front || step.kind == ScanStep::Kind::unsorted) {
     return;

@@ -144,7 +144,9 @@ TEST_F(Scanning, MuchInTheFutureBoundsTheReading) {
   ASSERT_TRUE(unsorted);
   EXPECT_EQ(unsorted->kind, Kind::unsorted);
   EXPECT_GT(unsorted->from, "9999-12-31T23:59:59Z");
+  EXPECT_TRUE(scanner_.next_unsorted(now_)) << "as long as no query has succeeded";
   scanner_.absorb(*unsorted, {});
+  EXPECT_FALSE(scanner_.next_unsorted(now_));
   EXPECT_TRUE(next().to.empty()) << "and looks whether the future still is that full";
 }
 
