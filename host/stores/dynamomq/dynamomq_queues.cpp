@@ -32,10 +32,10 @@ std::string bell_attribute(const std::string& host) { return std::string(kBell) 
 
 dynamo::Item bell_item_key() { return kNames.key(std::string(table::kNoticePrefix) + "bells"); }
 
-/// Puts a host's announcement in, in the place of the one before, and takes away what `outdated` hosts have left. The
-/// whole item comes back.
+/// Puts a host's announcement in, in the place of the one before, and takes the outdated ones away; refused where one
+/// of them was replaced. The whole item comes back.
 dynamo::ItemWrite announce_request(const std::string& table, const wake::Announcement& announcement,
-                                   const std::vector<std::string>& outdated) {
+                                   const dynamo::Item& outdated) {
   const auto expires =
       std::chrono::duration_cast<std::chrono::seconds>((announcement.at + kItemLife).time_since_epoch());
   dynamo::ItemWrite request{.kind = dynamo::ItemWrite::Kind::update, .table = table, .item = bell_item_key()};
@@ -44,25 +44,24 @@ dynamo::ItemWrite announce_request(const std::string& table, const wake::Announc
   request.names.emplace("#expires", attribute::kLoneExpires);
   request.values.emplace(":own", wake::encode(announcement));
   request.values.emplace(":expires", dynamo::AttributeValue::number(expires.count()));
-  for (std::size_t i = 0; i < outdated.size() && i < kMostOutdated; ++i) {
-    const std::string name = "#old" + std::to_string(i);
-    request.update += (i == 0 ? " REMOVE " : ", ") + name;
-    request.names.emplace(name, bell_attribute(outdated[i]));
+  for (const auto& [name, value] : outdated) {
+    const bool first = request.condition.empty();
+    const std::string old = "old" + std::to_string(request.names.size());
+    request.update += (first ? " REMOVE #" : ", #") + old;
+    request.condition +=
+        (first ? "" : " AND ") + ("(attribute_not_exists(#" + old + ") OR #" + old + " = :" + old + ")");
+    request.names.emplace("#" + old, name);
+    request.values.emplace(":" + old, value);
   }
   request.returning = true;
   return request;
 }
 
-/// What the item says, without what nobody can read.
-std::vector<wake::Announcement> read_bell_item(const dynamo::Item& item) {
-  std::vector<wake::Announcement> announcements;
-  for (const auto& [name, value] : item) {
-    const auto* text = name.starts_with(kBell) ? value.get<std::string>() : nullptr;
-    if (auto read = text == nullptr ? std::nullopt : wake::decode(name.substr(kBell.size()), *text)) {
-      announcements.push_back(std::move(*read));
-    }
-  }
-  return announcements;
+/// Nothing where the attribute is none that a host has announced himself by.
+std::optional<wake::Announcement> read_bell(const dynamo::Item::value_type& attribute) {
+  const auto& [name, value] = attribute;
+  const auto* text = name.starts_with(kBell) ? value.get<std::string>() : nullptr;
+  return text == nullptr ? std::nullopt : wake::decode(name.substr(kBell.size()), *text);
 }
 
 /// What hosts announce in a table, for at most half a read unit for each 4 KB.
@@ -70,18 +69,26 @@ Result<std::vector<wake::Announcement>> read_bells(const table::StoreParts& part
                                                    Deadline deadline) {
   const dynamo::GetItemRequest request{.table = place.table, .key = bell_item_key(), .consistent = false};
   SLUICE_TRY(found, table::checked(place, parts.client.get_item(request, deadline)));
-  return read_bell_item(found->item);
-}
-
-/// The hosts whose announcements are worth nothing for long.
-std::vector<std::string> outdated_hosts(const std::vector<wake::Announcement>& announcements, WallTime now) {
-  std::vector<std::string> hosts;
-  for (const wake::Announcement& announcement : announcements) {
-    if (now > announcement.at + kIntervalsToKeep * std::min(announcement.every, wake::kLongestInterval)) {
-      hosts.push_back(announcement.host);
+  std::vector<wake::Announcement> announcements;
+  for (const auto& attribute : found->item) {
+    if (auto read = read_bell(attribute)) {
+      announcements.push_back(std::move(*read));
     }
   }
-  return hosts;
+  return announcements;
+}
+
+/// What is worth nothing for long, as far as it is taken away at once.
+dynamo::Item outdated_bells(const dynamo::Item& item, WallTime now) {
+  dynamo::Item outdated;
+  for (const auto& attribute : item) {
+    const auto read = read_bell(attribute);
+    if (read && now > read->at + kIntervalsToKeep * std::min(read->every, wake::kLongestInterval) &&
+        outdated.size() < kMostOutdated) {
+      outdated.insert(attribute);
+    }
+  }
+  return outdated;
 }
 
 /// An announcement costs a write unit for each KB that all of them take, which are one item of the table.
@@ -115,15 +122,18 @@ class DynamoMqQueues final : public table::TableQueues {
                           Deadline deadline) override {
     SLUICE_PASS_ON(clock_.be_sure(place, table::kTimeTolerance, deadline));
     leave_out(place, announcement.host);
-    std::vector<std::string> outdated;
+    dynamo::Item outdated;
     {
       const MutexLock lock(mutex_);
       outdated = outdated_[place.table];
     }
-    const auto request = announce_request(place.table, announcement, outdated);
-    SLUICE_TRY(done, table::checked(place, parts_.client.write(request, deadline)));
+    auto written = parts_.client.write(announce_request(place.table, announcement, outdated), deadline);
+    if (!written && written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
+      written = parts_.client.write(announce_request(place.table, announcement, {}), deadline);  // somebody is back
+    }
+    SLUICE_TRY(done, table::checked(place, std::move(written)));
     const MutexLock lock(mutex_);
-    outdated_[place.table] = outdated_hosts(read_bell_item(done->item), clock_.wall_now());
+    outdated_[place.table] = outdated_bells(done->item, clock_.wall_now());
     return done->capacity.write;
   }
   Result<void> withdraw(const table::QueueTable& place, const std::string& host, Deadline deadline) override {
@@ -150,8 +160,8 @@ class DynamoMqQueues final : public table::TableQueues {
   Mutex mutex_;
   // Guarded by mutex_. States are never removed, so that references to them live as long as the queues.
   std::map<std::string, std::unique_ptr<QueueState>> states_ SLUICE_GUARDED_BY(mutex_);
-  /// By table: hosts whose announcements are worth nothing any more, as the last answer told.
-  std::map<std::string, std::vector<std::string>> outdated_ SLUICE_GUARDED_BY(mutex_);
+  /// By table: announcements that are worth nothing any more, as the last answer told.
+  std::map<std::string, dynamo::Item> outdated_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -236,6 +236,20 @@ TEST_F(WakeOnTable, WhatTheDeadHaveLeftGoesAndTheItemHasATimeToGo) {
   EXPECT_EQ(expires->text, std::to_string(now + 24 * 3600));
 }
 
+TEST_F(WakeOnTable, AHostThatIsBackKeepsItsBell) {
+  const auto at = place();
+  const auto another = *producer_->desk().queues().open_wake_place("orders");
+  ASSERT_TRUE(another->announce(announcement("back"), soon()));
+  clock().advance(queue::dynamomq::kIntervalsToKeep * 60s + 1s);
+  ASSERT_TRUE(at->announce(announcement("alive"), soon()));  // learns that it is gone
+  ASSERT_TRUE(another->announce(announcement("back"), soon()));
+  host().usage().reset();
+  ASSERT_TRUE(at->announce(announcement("alive"), soon()));
+  EXPECT_EQ(at->read(soon())->size(), 2U);
+  ASSERT_TRUE(at->announce(announcement("alive"), soon()));
+  EXPECT_EQ(host().usage().requests("UpdateItem"), 3U) << "one refused";
+}
+
 TEST_F(WakeOnTable, WhatSomebodyElseWroteIntoTheItemIsPassedOver) {
   announce(announcement("a"));
   dynamo::Item item = raw("sluice:fleet/bells");
