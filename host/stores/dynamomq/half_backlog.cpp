@@ -109,8 +109,7 @@ bool Contention::leave(const Candidate& candidate, SteadyTime now) {
   return now - left_since_.emplace(candidate.id, now).first->second < kPatience;
 }
 
-HalfBacklog::HalfBacklog(std::string tag, Random& random)
-    : random_(random), scanner_(random), contention_(std::move(tag)) {}
+HalfBacklog::HalfBacklog(std::string tag, Random& random) : random_(random), contention_(std::move(tag)) {}
 
 std::vector<Candidate> HalfBacklog::pick(const Pick& wanted, table::Moment now) {
   const MutexLock lock(mutex_);

@@ -14,10 +14,12 @@ constexpr double kUnreadUnits = 25;  // a guess at what nobody has read
 
 constexpr std::size_t kSecondsLength = 19;           // of "2026-11-20T23:14:00"
 constexpr std::string_view kBehindTimestamps = ":";  // the character after '9'
-constexpr char kNext = '!';                          // after a key: just behind all records that have it
 constexpr double kSmallestRead = 0.5;                // units; DynamoDB bills no less
 
 std::string second_of(WallTime time) { return format_timestamp(time).substr(0, kSecondsLength); }
+
+/// From where on the tail of a pass is read that ended then.
+std::string tail_of(WallTime end) { return second_of(end - HeadScanner::kTailMargin); }
 
 const std::string* sort_key_of(const dynamo::Item& key) { return dynamo::find<std::string>(key, attribute::kSentAt); }
 
@@ -30,7 +32,7 @@ double HeadMap::units() const {
                          [](double sum, const auto& stretch) { return sum + stretch.second.units; });
 }
 
-void HeadMap::append(const Stretch& stretch, bool again) {
+void HeadMap::append(const Stretch& stretch, bool again, SteadyTime now) {
   if (!stretches_.empty() && stretch.to <= stretches_.rbegin()->first) {
     Known& known = stretches_.lower_bound(stretch.to)->second;
     sooner(known.due, stretch.due);
@@ -40,16 +42,18 @@ void HeadMap::append(const Stretch& stretch, bool again) {
   // Where nothing is held, nothing is to be looked for: one stretch says so as well as many.
   if (!stretches_.empty() && stretch.units == 0 && !stretch.due) {
     if (const auto last = std::prev(stretches_.end()); last->second.units == 0 && !last->second.due) {
+      now = last->second.read_at;
       stretches_.erase(last);
     }
   }
-  stretches_.emplace_hint(stretches_.end(), stretch.to, Known{stretch.units, stretch.due, {}});
+  stretches_.emplace_hint(stretches_.end(), stretch.to, Known{stretch.units, stretch.due, now});
 }
 
-void HeadMap::append_unread(const std::string& to) { append({to, kUnreadUnits, WallTime{}}, false); }
+void HeadMap::append_unread(const std::string& to) { append({to, kUnreadUnits, WallTime{}}, false, SteadyTime{}); }
 
-void HeadMap::replace(const Place& place, const std::vector<Stretch>& found, const dynamo::Item& rest, WallTime now) {
-  const auto read = stretches_.find(place.to);
+void HeadMap::replace(const std::string& to, const std::vector<Stretch>& found, const dynamo::Item& rest,
+                      table::Moment now) {
+  const auto read = stretches_.find(to);
   if (read == stretches_.end()) {
     return;  // the map was made anew meanwhile
   }
@@ -57,16 +61,18 @@ void HeadMap::replace(const Place& place, const std::vector<Stretch>& found, con
   stretches_.erase(read);
   for (const Stretch& stretch : found) {
     const bool last = rest.empty() && &stretch == &found.back();
-    // To the last one belongs all that is left of the place, so that there is no gap.
-    Known& known = stretches_[last ? place.to : stretch.to];
+    // To the last one belongs all that is left of what was read, so that there is no gap.
+    Known& known = stretches_[last ? to : stretch.to];
     known.units += stretch.units;
+    known.read_at = now.steady;
     sooner(known.due, stretch.due);
   }
   if (!rest.empty()) {
-    Known& left = stretches_[place.to];
+    Known& left = stretches_[to];
     left.units += before.units;
+    left.read_at = before.read_at;
     left.after = rest;
-    sooner(left.due, now - std::chrono::seconds(1));
+    sooner(left.due, now.wall - std::chrono::seconds(1));
   }
 }
 
@@ -100,12 +106,11 @@ std::optional<HeadMap::Place> HeadMap::due(WallTime now) const {
   return due && *due < now ? std::optional(place_of(first())) : std::nullopt;
 }
 
-std::optional<HeadMap::Place> HeadMap::behind(const std::string& key) const {
-  if (stretches_.empty()) {
-    return std::nullopt;
-  }
-  const auto next = stretches_.upper_bound(key);
-  return place_of(next == stretches_.end() ? stretches_.begin() : next);
+std::optional<HeadMap::Place> HeadMap::stale(SteadyTime time) const {
+  const auto oldest = std::min_element(stretches_.begin(), stretches_.end(), [](const auto& left, const auto& right) {
+    return left.second.read_at < right.second.read_at;
+  });
+  return oldest != stretches_.end() && oldest->second.read_at <= time ? std::optional(place_of(oldest)) : std::nullopt;
 }
 
 double ReadPurse::held(SteadyTime now) const {
@@ -127,20 +132,12 @@ void ReadPurse::spend(double units, SteadyTime now) {
 // In UTF-8 order '.' comes before 'Z', so that "…05Z" is behind every fraction of that second.
 std::string due_bound(WallTime now) { return second_of(now) + 'Z'; }
 
-void HeadScanner::put_off_blind_round(SteadyTime now) {
-  blind_round_at_ = now + std::chrono::duration_cast<Duration>(kBlindInterval * (0.8 + 0.4 * random_.unit()));
-}
-
-void HeadScanner::begin_pass(table::Moment now) {
-  if (map_.empty()) {
-    put_off_blind_round(now.steady);
-  }
+void HeadScanner::begin_pass() {
   map_.clear();
   anywhere_due_.reset();
   resume_after_.clear();
   resume_from_.clear();
   leap_.reset();
-  looking_back_at_.reset();
   fruitless_ = 0;
   leaps_ = true;
 }
@@ -155,21 +152,15 @@ std::optional<ScanStep> HeadScanner::look_back(table::Moment now) {
     anywhere_due_.reset();
   }
   auto kind = ScanStep::Kind::due;
-  looking_back_at_ = due_purse_.open(now.steady) ? map_.due(now.wall) : std::nullopt;
-  if (!looking_back_at_ && now.steady >= blind_round_at_ && blind_purse_.open(now.steady)) {
+  auto place = due_purse_.open(now.steady) ? map_.due(now.wall) : std::nullopt;
+  if (!place && blind_purse_.open(now.steady)) {
     kind = ScanStep::Kind::blind;
-    // Late writers come in behind the last record too, as far as the tail does not reach back.
-    const std::string end = map_.end();
-    looking_back_at_ = !end.empty() && blind_at_ == end ? HeadMap::Place{end + kNext, due_bound(now.wall), {}}
-                                                        : map_.behind(blind_at_);
-    if (looking_back_at_ && looking_back_at_->to < looking_back_at_->from) {
-      looking_back_at_ = map_.behind(blind_at_ = std::string());
-    }
+    place = map_.stale(now.steady - kBlindInterval);
   }
-  if (!looking_back_at_) {
+  if (!place) {
     return std::nullopt;
   }
-  const auto& [from, to, after] = *looking_back_at_;
+  const auto& [from, to, after] = *place;
   return ScanStep{.kind = kind, .from = from, .to = to, .after = after, .limit = kBackLimit, .at = now};
 }
 
@@ -186,7 +177,7 @@ std::int64_t HeadScanner::limit(table::Moment now, std::size_t want, bool refill
 ScanStep HeadScanner::next(table::Moment now, std::size_t want) {
   ScanStep step{.to = bounded_ ? due_bound(now.wall) : std::string(), .at = now};
   if (begins_at_head()) {
-    begin_pass(now);
+    begin_pass();
     step.kind = ScanStep::Kind::head;
   } else if (auto back = look_back(now)) {
     looked_back_ = true;
@@ -200,7 +191,7 @@ ScanStep HeadScanner::next(table::Moment now, std::size_t want) {
             .at = now};
   } else if (position_ == Position::end) {
     step.kind = ScanStep::Kind::tail;
-    step.from = second_of(std::min(end_reached_, now.wall) - kTailMargin);
+    step.from = tail_of(std::min(end_reached_, now.wall));
   } else {
     step.kind = ScanStep::Kind::onward;
     step.from = resume_from_;
@@ -267,7 +258,7 @@ void HeadScanner::absorb(const ScanStep& step, const ScanFinding& finding) {
     unsorted_at_ = std::max(unsorted_at_, step.at.steady + std::chrono::seconds(1));
   }
   for (const Stretch& stretch : finding.stretches) {
-    map_.append(stretch, step.kind == ScanStep::Kind::tail);
+    map_.append(stretch, step.kind == ScanStep::Kind::tail, step.at.steady);
   }
   resume_from_.clear();
   resume_after_ = finding.last_key;
@@ -279,6 +270,8 @@ void HeadScanner::absorb(const ScanStep& step, const ScanFinding& finding) {
     }
     return;
   }
+  // Late writers come in behind the last record too, as far as the tail does not reach back.
+  map_.append({tail_of(step.at.wall)}, true, step.at.steady);
   position_ = Position::end;
   end_reached_ = step.at.wall;
   future_due_ = finding.future_due;
@@ -294,23 +287,7 @@ void HeadScanner::absorb_back(const ScanStep& step, const ScanFinding& finding) 
   const double units = std::max(kSmallestRead, finding.read_units);
   ReadPurse& purse = step.kind == ScanStep::Kind::due ? due_purse_ : blind_purse_;
   purse.spend(units * (1 - static_cast<double>(finding.ready) / items), step.at.steady);
-  if (!looking_back_at_) {
-    return;
-  }
-  const HeadMap::Place place = *std::exchange(looking_back_at_, std::nullopt);
-  const bool behind_all = place.to > map_.end();
-  if (step.kind == ScanStep::Kind::blind) {
-    blind_at_ = behind_all ? std::string() : place.to;
-    if (behind_all) {
-      put_off_blind_round(step.at.steady);
-    }
-  }
-  if (!behind_all) {
-    return map_.replace(place, finding.stretches, finding.last_key, step.at.wall);
-  }
-  for (const Stretch& stretch : finding.stretches) {
-    map_.append(stretch, true);
-  }
+  map_.replace(step.to, finding.stretches, finding.last_key, step.at);
 }
 
 void HeadScanner::absorb_front(const ScanStep& step, const ScanFinding& finding) {

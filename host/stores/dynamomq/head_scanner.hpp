@@ -11,7 +11,6 @@
 
 #include "base/clock.hpp"
 #include "base/guard.hpp"
-#include "base/random.hpp"
 #include "dynamo/client.hpp"
 #include "host/stores/table/table_clock.hpp"
 
@@ -51,11 +50,11 @@ class HeadMap {
 
   /// Records behind all that are known, or with the key of the last one. Where they are read `again`, what is known of
   /// them only learns when it is due.
-  void append(const Stretch& stretch, bool again);
+  void append(const Stretch& stretch, bool again, SteadyTime now);
   /// Nobody has read what lies between the last one known and this key.
   void append_unread(const std::string& to);
-  /// That place was read, as far as `rest` (empty: to its end), and this was there.
-  void replace(const Place& place, const std::vector<Stretch>& found, const dynamo::Item& rest, WallTime now);
+  /// The stretch up to that key was read, as far as `rest` (empty: to its end), and this was there.
+  void replace(const std::string& to, const std::vector<Stretch>& found, const dynamo::Item& rest, table::Moment now);
   /// The record with that key comes due then; one behind the map is none of its business.
   void expect(std::string_view sort_key, WallTime due);
   /// Any record may be due.
@@ -65,16 +64,15 @@ class HeadMap {
   std::optional<WallTime> first_due() const;
   /// The stretch that has been due longest; nothing: none is.
   std::optional<Place> due(WallTime now) const;
-  /// The stretch behind that key; from the start again where there is none, and nothing when the map is empty.
-  std::optional<Place> behind(const std::string& key) const;
-  /// Up to where it reaches; empty: nothing is known.
-  std::string end() const { return stretches_.empty() ? std::string() : stretches_.rbegin()->first; }
+  /// The stretch that was not read for the longest time, and not since `time`; nothing: there is none.
+  std::optional<Place> stale(SteadyTime time) const;
 
  private:
   struct Known {
     double units = 0;
     std::optional<WallTime> due;
-    dynamo::Item after;
+    SteadyTime read_at{};  // the epoch: never
+    dynamo::Item after{};
   };
   using Stretches = std::map<std::string, Known, std::less<>>;  // by their last key
 
@@ -145,10 +143,10 @@ struct ScanFinding {
 /// A pass goes from the head to the end of what is due, a page at a time, as claims ask for more. Then the tail is read
 /// for new arrivals. While the head is light each claim begins a new pass instead, so that nothing is ever missed in a
 /// small queue. A heavy one is remembered (HeadMap): a stretch of it is read again when a lease in it has run out, and
-/// blindly, one after another, for what nobody could foresee: retries of others, late writers, operators. Each kind has
-/// its purse, so that the price of looking back does not grow with the head. A pass that meets nothing but hidden
-/// records for too long leaps to where the first ready ones are, and leaves what it passed over to the purse.
-/// Step function: no clock, no thread, no I/O. Not thread-safe.
+/// blindly, the one that was read longest ago first, for what nobody could foresee: retries of others, late writers,
+/// operators. Each kind has its purse, so that the price of looking back does not grow with the head. A pass that meets
+/// nothing but hidden records for too long leaps to where the first ready ones are, and leaves what it passed over to
+/// the purse. Step function: no clock, no thread, no I/O. Not thread-safe.
 class HeadScanner {
  public:
   // Units a second that looking back may read where it finds nothing, and what it may have saved up.
@@ -156,7 +154,7 @@ class HeadScanner {
   static constexpr double kDueUnitsSaved = 550;
   static constexpr double kBlindUnitsPerSecond = 2;
   static constexpr double kBlindUnitsSaved = 50;
-  static constexpr Duration kBlindInterval = std::chrono::seconds(10);  ///< between two rounds, at least
+  static constexpr Duration kBlindInterval = std::chrono::seconds(10);  ///< after a stretch was read, at least
   static constexpr double kLightUnits = 2;                              ///< of in-flight records at the head
   static constexpr double kLeapAfterUnits = 50;  ///< of nothing but hidden records at the begin of a pass
   static constexpr int kMostLeaps = 48;          ///< in a row; they halve the time that is left
@@ -173,8 +171,6 @@ class HeadScanner {
   static constexpr std::int64_t kLargestLimit = 1'000;
   static constexpr std::int64_t kBackLimit = 250;
   static constexpr Duration kQuickRefill = std::chrono::seconds(2);
-
-  explicit HeadScanner(Random& random) : random_(random) {}
 
   /// The step that a claim of `want` messages needs.
   ScanStep next(table::Moment now, std::size_t want);
@@ -213,15 +209,13 @@ class HeadScanner {
   };
 
   bool light() const { return map_.units() <= kLightUnits; }
-  void begin_pass(table::Moment now);
-  void put_off_blind_round(SteadyTime now);
+  void begin_pass();
   std::optional<ScanStep> look_back(table::Moment now);
   void absorb_back(const ScanStep& step, const ScanFinding& finding);
   void absorb_front(const ScanStep& step, const ScanFinding& finding);
   void absorb_leap(const ScanStep& step, const ScanFinding& finding);
   std::int64_t limit(table::Moment now, std::size_t want, bool refill);
 
-  Random& random_;
   Position position_ = Position::begin;
   dynamo::Item resume_after_;
   std::string resume_from_;
@@ -230,9 +224,6 @@ class HeadScanner {
   HeadMap map_;
   ReadPurse due_purse_{kDueUnitsPerSecond, kDueUnitsSaved};
   ReadPurse blind_purse_{kBlindUnitsPerSecond, kBlindUnitsSaved};
-  SteadyTime blind_round_at_{};
-  std::string blind_at_;  // the last key read blindly
-  std::optional<HeadMap::Place> looking_back_at_;
   bool looked_back_ = false;  // the last step did
   std::optional<WallTime> anywhere_due_;
   std::optional<WallTime> future_due_;  // of what lies behind the end of the last pass

@@ -224,33 +224,53 @@ TEST_F(HeavyHead, WhatNobodyCouldForeseeIsFoundInTheEnd) {
 
 TEST(HeadMap, LeavesNoGapWhereAStretchIsReplaced) {
   HeadMap map;
-  const WallTime now{100s};
-  map.append({"b", 10, now + 1s}, false);
-  map.append({"d", 10, now + 5s}, false);
-  map.append({"f", 10, std::nullopt}, false);
-  const auto place = map.due(now + 2s);
+  const WallTime wall{100s};
+  const SteadyTime now{500s};
+  map.append({"b", 10, wall + 1s}, false, now);
+  map.append({"d", 10, wall + 5s}, false, now + 1s);
+  map.append({"f", 10, std::nullopt}, false, now + 2s);
+  const auto place = map.due(wall + 2s);
   ASSERT_TRUE(place);
   EXPECT_EQ(place->from, "");
   EXPECT_EQ(place->to, "b");
-  map.replace(*place, {{"a", 3, now + 60s}}, {}, now);
-  EXPECT_EQ(map.behind("")->to, "b") << "what comes in behind its last record belongs to it";
-  const auto next = map.due(now + 6s);
-  EXPECT_EQ(next->from, "b");
-  map.replace(*next, {}, {}, now);
-  EXPECT_EQ(map.behind("b")->to, "f");
-  EXPECT_EQ(map.behind("b")->from, "b");
-  EXPECT_EQ(map.behind("f")->to, "b") << "and from the start again";
+  map.replace(place->to, {{"a", 3, wall + 60s}}, {}, {wall, now + 3s});
+  const auto next = map.due(wall + 6s);
+  EXPECT_EQ(next->from, "b") << "what comes in behind the last record of a stretch belongs to it";
+  map.replace(next->to, {}, {}, {wall, now + 3s});
+  EXPECT_EQ(map.stale(now + 2s)->to, "f");
+  EXPECT_EQ(map.stale(now + 2s)->from, "b");
   EXPECT_DOUBLE_EQ(map.units(), 13);
-  map.expect("c", now + 7s);
-  EXPECT_EQ(map.first_due(), now + 7s);
+  map.expect("c", wall + 7s);
+  EXPECT_EQ(map.first_due(), wall + 7s);
+}
+
+TEST(HeadMap, KnowsWhatWasReadLongestAgo) {
+  HeadMap map;
+  const SteadyTime now{500s};
+  EXPECT_FALSE(map.stale(now));
+  map.append({"b", 1, std::nullopt}, false, now);
+  map.append({"d", 1, std::nullopt}, false, now + 1s);
+  EXPECT_FALSE(map.stale(now - 1s));
+  EXPECT_EQ(map.stale(now + 1s)->to, "b");
+  map.replace("b", {{"b", 1, std::nullopt}}, {}, {WallTime{}, now + 2s});
+  EXPECT_EQ(map.stale(now + 2s)->to, "d");
+  map.append({"f", 0, std::nullopt}, false, now + 3s);
+  map.append({"h", 0, std::nullopt}, false, now + 9s);
+  map.replace("d", {}, {}, {WallTime{}, now + 4s});
+  map.replace("b", {}, {}, {WallTime{}, now + 4s});
+  const auto empty = map.stale(now + 3s);
+  ASSERT_TRUE(empty) << "two in which nothing is held are one, as old as the first";
+  EXPECT_EQ(empty->from, "");
+  EXPECT_EQ(empty->to, "h");
 }
 
 TEST(HeadMap, GoesOnWhereReadingBrokeOff) {
   HeadMap map;
   map.append_unread("m");
   const dynamo::Item rest{{"sent_at", "c"}};
-  map.replace(*map.due(WallTime{100s}), {{"c", 5, std::nullopt}}, rest, WallTime{100s});
-  const auto place = map.due(WallTime{100s});
+  const WallTime now{100s};
+  map.replace(map.due(now)->to, {{"c", 5, std::nullopt}}, rest, {now, SteadyTime{500s}});
+  const auto place = map.due(now);
   ASSERT_TRUE(place);
   EXPECT_EQ(place->from, "c");
   EXPECT_EQ(place->to, "m");

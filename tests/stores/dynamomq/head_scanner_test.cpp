@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "base/timestamp.hpp"
-#include "tests/support/fake_random.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -36,8 +35,7 @@ class Scanning : public ::testing::Test {
   }
 
   table::Moment now_{*parse_timestamp("2026-11-20T23:14:00.25Z"), SteadyTime(1000s)};
-  test::FakeRandom random_{0.5};
-  HeadScanner scanner_{random_};
+  HeadScanner scanner_;
 };
 
 TEST_F(Scanning, BeginsAtTheHead) {
