@@ -84,10 +84,11 @@ TEST_F(MysqlAdmin, Counts) {
 }
 
 TEST_F(MysqlAdmin, CountsTypesThatAreBytes) {
-  sql("ALTER TABLE outbox MODIFY aggregate_type BINARY(4) NOT NULL");
+  sql("ALTER TABLE outbox MODIFY aggregate_type VARBINARY(4) NOT NULL");
+  sql("UPDATE outbox SET aggregate_type=x'00ff80c3' WHERE aggregate_type='u'");
   const auto counts = desk()->count({.details = true}, soon());
   ASSERT_TRUE(counts) << counts.error().message();
-  EXPECT_THAT(counts->by_type, ElementsAre(testing::Pair("t", 1), testing::Pair("u", 2)));
+  EXPECT_THAT(counts->by_type, ElementsAre(testing::Pair(std::string("\0\xff\x80\xc3", 4), 2), testing::Pair("t", 1)));
 }
 
 TEST_F(MysqlAdmin, ChangesRowsInTheStateThatAChangeIsFor) {
