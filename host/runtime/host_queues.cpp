@@ -10,6 +10,7 @@
 #include "host/queue/error_groups.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "host/stores/emit_source.hpp"
+#include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/outbox/dynamodb/outbox_place.hpp"
 #include "host/stores/outbox/mysql/mysql_database.hpp"
@@ -325,10 +326,10 @@ Result<std::vector<std::string>> HostQueues::ask_for_made(const std::string& sto
     return std::vector<std::string>();
   }
   SLUICE_TRY(open, open_store(store));
-  if ((*open)->leased == nullptr) {
-    return (*open)->queues->made_by_messages(deadline);
+  auto made = (*open)->queues->made_by_messages(deadline);
+  if ((*open)->tables == nullptr) {
+    return made;
   }
-  auto made = (*open)->leased->made_by_messages(deadline);
   if (!made && made.error().code() == ErrorCode::queue_missing) {
     return none_made(store);
   }
@@ -441,7 +442,7 @@ Result<std::unique_ptr<queue::MoveOwnership>> HostQueues::take_ownership(const s
     return std::unique_ptr<queue::MoveOwnership>();
   }
   SLUICE_TRY(store, open_store(config_.queue(queue).store));
-  return (*store)->leased->take_ownership(queue, halves);
+  return (*store)->tables->queue(queue).take_ownership(halves);
 }
 
 Result<HostQueues::OpenStore*> HostQueues::open_store(const std::string& name) {
@@ -472,7 +473,7 @@ Result<void> HostQueues::ended(const queue::EndedOwner& owner, Deadline deadline
     }
     const auto store = open_store(lies.store);
     const std::string incarnation = incarnation_in(owner.incarnation, lies.store);
-    auto told = store ? (*store)->leased->owner_ended(queue, incarnation, owner.settled, deadline)
+    auto told = store ? (*store)->tables->queue(queue).owner_ended(incarnation, owner.settled, deadline)
                       : Result<void>(store.error());
     if (all) {
       all = std::move(told);
@@ -520,17 +521,17 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const s
       places.queues[queue] = {.table = settings.table, .index = settings.index};
     }
   }
+  auto queues = std::make_unique<queue::table::TableQueues>(
+      common, (*connection)->client(), clock_, random_,
+      [this, plain = queue::dynamomq::in_dynamomq_tables(places),
+       leased = queue::leased::in_leased_tables(leased, clock_)](const auto& parts, const std::string& queue) {
+        // Without a name: the one that stands for the table of those that messages make.
+        return queue.empty() || config_.leased(queue) ? leased(parts, queue) : plain(parts, queue);
+      });
   auto opened = std::make_unique<OpenStore>();
-  dynamo::Client& client = (*connection)->client();
   opened->connection = std::move(*connection);
-  leased.others = [this, &opened = *opened](const std::string& queue) {
-    return config_.leased(queue) ? nullptr : static_cast<queue::table::TableQueues*>(opened.queues.get());
-  };
-  places.others = [this, &opened = *opened](const std::string& queue) {
-    return config_.leased(queue) ? opened.leased.get() : nullptr;
-  };
-  opened->leased = queue::leased::make_leased_queues(leased, client, clock_, random_);
-  opened->queues = queue::dynamomq::make_dynamomq_queues(places, client, clock_, random_);
+  opened->tables = queues.get();
+  opened->queues = std::move(queues);
   return opened;
 }
 

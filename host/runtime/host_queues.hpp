@@ -5,8 +5,8 @@
 #include "dynamo/connection.hpp"
 #include "host/cost/cost_book.hpp"
 #include "host/observe/metrics.hpp"
-#include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/outbox/outbox_queues.hpp"
+#include "host/stores/table/table_queues.hpp"
 
 namespace sluice::runtime {
 
@@ -148,9 +148,9 @@ class HostQueues final : public queue::Queues, public queue::Owners {
  private:
   /// A store with what it stands on.
   struct OpenStore {
-    std::unique_ptr<DynamoDbConnection> connection{};       ///< null for SQLite
-    std::unique_ptr<queue::leased::LeasedQueues> leased{};  ///< those in leased tables; null but for DynamoDB
-    std::unique_ptr<queue::Queues> queues{};                ///< all others; for DynamoDB in tables of DynamoMQ
+    std::unique_ptr<DynamoDbConnection> connection{};  ///< null for SQLite
+    std::unique_ptr<queue::Queues> queues{};
+    queue::table::TableQueues* tables = nullptr;  ///< the same; null but for DynamoDB
   };
   /// `store` is null until it is open; then it stays.
   struct Slot {
@@ -172,7 +172,7 @@ class HostQueues final : public queue::Queues, public queue::Owners {
     if (!store) {
       return store.error();
     }
-    return config_.leased(queue) ? (*store)->leased.get() : (*store)->queues.get();
+    return (*store)->queues.get();
   }
   Result<std::unique_ptr<OpenStore>> open(const std::string& name) const;
   Result<std::unique_ptr<OpenStore>> open_dynamodb(const std::string& name) const;

@@ -12,7 +12,6 @@
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/transport.hpp"
 #include "tests/support/fake_clock.hpp"
-#include "tests/support/forwarding_queues.hpp"
 
 namespace sluice::operate {
 namespace {
@@ -24,32 +23,15 @@ using queue::Half;
 
 bool is_leased(const std::string& queue) { return queue.starts_with("leased"); }
 
-/// What operators and producers open, in the layout that a queue's name tells.
-class BothLayouts final : public test::ForwardingQueues {
- public:
-  BothLayouts(dynamo::Client& client, const Clock& clock, Random& random)
-      : plain_(queue::dynamomq::make_dynamomq_queues({{.host = "h", .region = "eu-west-1"}}, client, clock, random)),
-        leased_(queue::leased::make_leased_queues(
-            {{.host = "h", .region = "eu-west-1"}, {}, {}, std::chrono::seconds(10), false}, client, clock, random)) {}
-
-  Result<std::unique_ptr<queue::Sender>> open_sender(const std::string& queue) override {
-    return of(queue).open_sender(queue);
-  }
-  Result<std::unique_ptr<queue::Operator>> open_operator(const std::string& queue) override {
-    return of(queue).open_operator(queue);
-  }
-  Result<std::unique_ptr<queue::NoticeBoard>> open_board(const std::string& queue) override {
-    return of(queue).open_board(queue);
-  }
-
- private:
-  queue::Queues& of(const std::string& queue) {
-    return is_leased(queue) ? static_cast<queue::Queues&>(*leased_) : *plain_;
-  }
-
-  const std::unique_ptr<queue::Queues> plain_;
-  const std::unique_ptr<queue::Queues> leased_;
-};
+/// In the layout that a queue's name tells.
+queue::table::TableQueues::Make in_both_layouts(const Clock& clock) {
+  queue::leased::LeasedOptions options{{.host = "h", .region = "eu-west-1"}};
+  options.own_threads = false;
+  return [plain = queue::dynamomq::in_dynamomq_tables({{.region = "eu-west-1"}}),
+          leased = queue::leased::in_leased_tables(options, clock)](const auto& parts, const std::string& queue) {
+    return (is_leased(queue) ? leased : plain)(parts, queue);
+  };
+}
 
 /// "leased" and "leased2" in one leased table, "plain" and "plain2" in tables of DynamoMQ's layout.
 class TariffTest : public ::testing::Test {
@@ -162,7 +144,8 @@ class TariffTest : public ::testing::Test {
   test::model::ModelTransport transport_;
   test::model::FixedCredentials credentials_;
   dynamo::Client client_{{{.region = "eu-west-1"}}, transport_, credentials_, clock_, random_};
-  BothLayouts queues_{client_, clock_, random_};
+  queue::table::TableQueues queues_{
+      {.host = "h", .region = "eu-west-1"}, client_, clock_, random_, in_both_layouts(clock_)};
   test::Desk desk_;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 class DynamoMqLayout final : public table::RecordLayout {
  public:
-  DynamoMqLayout(table::StoreParts parts, table::QueueTable place)
+  DynamoMqLayout(const table::StoreParts& parts, table::QueueTable place)
       : RecordLayout(parts, std::move(place), kNames, {}) {}
 
   dynamo::Result<table::FoundRecords> find(const std::set<std::string>& ids, Deadline deadline) const override {
@@ -37,7 +37,7 @@ class DynamoMqLayout final : public table::RecordLayout {
 
 }  // namespace
 
-std::unique_ptr<table::RecordLayout> make_dynamomq_layout(table::StoreParts parts, table::QueueTable place) {
+std::unique_ptr<table::RecordLayout> make_dynamomq_layout(const table::StoreParts& parts, table::QueueTable place) {
   return std::make_unique<DynamoMqLayout>(parts, std::move(place));
 }
 

@@ -74,9 +74,8 @@ Result<dynamo::Item> decode_cursor(const ListRequest& request) {
 /// but for a dead letter with a reason, which keeps the failures before it.
 class DynamoMqOperator final : public table::RecordOperator {
  public:
-  /// The references must outlive the operator.
-  DynamoMqOperator(table::StoreParts parts, QueueState& queue, Doorbell& doorbell)
-      : RecordOperator(parts, make_dynamomq_layout(parts, queue.place), doorbell), queue_(queue) {}
+  /// The queue must outlive the operator.
+  explicit DynamoMqOperator(QueueState& queue) : RecordOperator(*queue.layout), queue_(queue) {}
 
   /// From the index, oldest first; a consistent look reads the whole table, in no order.
   Result<ListPage> list(const ListRequest& request, Deadline deadline) override {
@@ -110,12 +109,12 @@ class DynamoMqOperator final : public table::RecordOperator {
         fates[i] = {SendStatus::failed, {}, item.error()};
       }
     }
-    put_new(parts_, place(), inserts, deadline);
+    put_new(layout_, inserts, deadline);
     for (const StoredMessage& record : records) {
       queue_.put(record);
     }
     auto results = table::put_results(std::move(fates));
-    doorbell_.ring_put(place().queue, results);
+    parts_.doorbell.ring_put(place().queue, results);
     return results;
   }
 
@@ -317,8 +316,6 @@ class DynamoMqOperator final : public table::RecordOperator {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator(table::StoreParts parts, QueueState& queue, Doorbell& doorbell) {
-  return std::make_unique<DynamoMqOperator>(parts, queue, doorbell);
-}
+std::unique_ptr<Operator> make_operator(QueueState& queue) { return std::make_unique<DynamoMqOperator>(queue); }
 
 }  // namespace sluice::queue::dynamomq

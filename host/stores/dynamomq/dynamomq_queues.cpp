@@ -64,20 +64,6 @@ std::optional<wake::Announcement> read_bell(const dynamo::Item::value_type& attr
   return text == nullptr ? std::nullopt : wake::decode(name.substr(kBell.size()), *text);
 }
 
-/// What hosts announce in a table, for at most half a read unit for each 4 KB.
-Result<std::vector<wake::Announcement>> read_bells(const table::StoreParts& parts, const table::QueueTable& place,
-                                                   Deadline deadline) {
-  const dynamo::GetItemRequest request{.table = place.table, .key = bell_item_key(), .consistent = false};
-  SLUICE_TRY(found, table::checked(place, parts.client.get_item(request, deadline)));
-  std::vector<wake::Announcement> announcements;
-  for (const auto& attribute : found->item) {
-    if (auto read = read_bell(attribute)) {
-      announcements.push_back(std::move(*read));
-    }
-  }
-  return announcements;
-}
-
 /// What is worth nothing for long, as far as it is taken away at once.
 dynamo::Item outdated_bells(const dynamo::Item& item, WallTime now) {
   dynamo::Item outdated;
@@ -91,84 +77,74 @@ dynamo::Item outdated_bells(const dynamo::Item& item, WallTime now) {
   return outdated;
 }
 
-/// An announcement costs a write unit for each KB that all of them take, which are one item of the table.
-class DynamoMqQueues final : public table::TableQueues {
+/// An announcement costs a write unit for each KB that all of them take, which are one item of the table; a look at
+/// them at most half a read unit for each 4 KB.
+class DynamoMqQueue final : public table::TableQueue {
  public:
-  DynamoMqQueues(const DynamoMqOptions& options, dynamo::Client& client, const Clock& clock, Random& random)
-      : TableQueues({.options = static_cast<const table::TableOptions&>(options),
-                     .locate = [options](const std::string& queue) { return locate(options, queue); },
-                     .names = kNames,
-                     .bells = {.read = read_bells,
-                               .bell = [](const table::QueueTable& place,
-                                          Half half) { return wake::bell_name(place.table, half); }}},
-                    client, clock, random) {}
+  DynamoMqQueue(const table::StoreParts& parts, const table::QueueTable& place)
+      : state_(make_dynamomq_layout(parts, place)) {}
 
-  Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
-    return make_source(parts_, state(address.queue), address.half, doorbell_);
-  }
-  Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override {
-    return make_sender(parts_, state(queue).place, random_, doorbell_);
-  }
-  Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) override {
-    return make_operator(parts_, state(queue), doorbell_);
-  }
+  const table::RecordLayout& layout() const override { return *state_.layout; }
+  std::unique_ptr<Source> source(Half half) override { return make_source(state_, half); }
+  std::unique_ptr<Sender> sender() override { return make_sender(layout()); }
+  std::unique_ptr<Operator> oper() override { return make_operator(state_); }
 
- private:
-  std::unique_ptr<table::RecordLayout> own_layout(const std::string& queue) override {
-    return make_dynamomq_layout(parts_, settings_.locate(queue));
+  std::string bell(Half half) const override { return wake::bell_name(place().table, half); }
+  Result<std::vector<wake::Announcement>> bells(Deadline deadline) const override {
+    const dynamo::GetItemRequest request{.table = place().table, .key = bell_item_key(), .consistent = false};
+    SLUICE_TRY(found, table::checked(place(), parts().client.get_item(request, deadline)));
+    std::vector<wake::Announcement> announcements;
+    for (const auto& attribute : found->item) {
+      if (auto read = read_bell(attribute)) {
+        announcements.push_back(std::move(*read));
+      }
+    }
+    return announcements;
   }
-
-  Result<double> announce(const table::QueueTable& place, const wake::Announcement& announcement,
-                          Deadline deadline) override {
-    SLUICE_PASS_ON(clock_.be_sure(place, table::kTimeTolerance, deadline));
-    leave_out(place, announcement.host);
+  Result<double> announce(const wake::Announcement& announcement, Deadline deadline) override {
+    SLUICE_PASS_ON(parts().clock.be_sure(place(), table::kTimeTolerance, deadline));
     dynamo::Item outdated;
     {
       const MutexLock lock(mutex_);
-      outdated = outdated_[place.table];
+      outdated = outdated_;
     }
-    auto written = parts_.client.write(announce_request(place.table, announcement, outdated), deadline);
+    auto written = parts().client.write(announce_request(place().table, announcement, outdated), deadline);
     if (!written && written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
-      written = parts_.client.write(announce_request(place.table, announcement, {}), deadline);  // somebody is back
+      written = parts().client.write(announce_request(place().table, announcement, {}), deadline);  // somebody is back
     }
-    SLUICE_TRY(done, table::checked(place, std::move(written)));
+    SLUICE_TRY(done, table::checked(place(), std::move(written)));
     const MutexLock lock(mutex_);
-    outdated_[place.table] = outdated_bells(done->item, clock_.wall_now());
+    outdated_ = outdated_bells(done->item, parts().clock.wall_now());
     return done->capacity.write;
   }
-  Result<void> withdraw(const table::QueueTable& place, const std::string& host, Deadline deadline) override {
-    dynamo::ItemWrite request{.kind = dynamo::ItemWrite::Kind::update, .table = place.table, .item = bell_item_key()};
+  Result<void> withdraw(const std::string& host, Deadline deadline) override {
+    dynamo::ItemWrite request{.kind = dynamo::ItemWrite::Kind::update, .table = place().table, .item = bell_item_key()};
     request.update = "REMOVE #own";
     request.condition = "attribute_exists(#own)";  // refused where there is no item
     request.names.emplace("#own", bell_attribute(host));
-    const auto done = parts_.client.write(request, deadline);
+    const auto done = parts().client.write(request, deadline);
     if (!done && done.error().kind != dynamo::ErrorKind::conditional_check_failed) {
-      return table::store_error(place, done.error());
+      return table::store_error(place(), done.error());
     }
     return {};
   }
 
-  QueueState& state(const std::string& queue) {
-    const MutexLock lock(mutex_);
-    auto& known = states_[queue];
-    if (!known) {
-      known = std::make_unique<QueueState>(settings_.locate(queue), nonces_.tag(), random_);
-    }
-    return *known;
-  }
+ private:
+  const table::StoreParts& parts() const { return layout().parts(); }
+  const table::QueueTable& place() const { return layout().place(); }
 
+  QueueState state_;  // synchronises itself
   Mutex mutex_;
-  // Guarded by mutex_. States are never removed, so that references to them live as long as the queues.
-  std::map<std::string, std::unique_ptr<QueueState>> states_ SLUICE_GUARDED_BY(mutex_);
-  /// By table: announcements that are worth nothing any more, as the last answer told.
-  std::map<std::string, dynamo::Item> outdated_ SLUICE_GUARDED_BY(mutex_);
+  /// Announcements that are worth nothing any more, as the last answer told.
+  dynamo::Item outdated_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
-std::unique_ptr<table::TableQueues> make_dynamomq_queues(const DynamoMqOptions& options, dynamo::Client& client,
-                                                         const Clock& clock, Random& random) {
-  return std::make_unique<DynamoMqQueues>(options, client, clock, random);
+table::TableQueues::Make in_dynamomq_tables(const DynamoMqOptions& options) {
+  return [options](const table::StoreParts& parts, const std::string& queue) {
+    return std::make_unique<DynamoMqQueue>(parts, locate(options, queue));
+  };
 }
 
 }  // namespace sluice::queue::dynamomq

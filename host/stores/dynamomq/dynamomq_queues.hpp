@@ -7,7 +7,6 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
-#include "host/queue/queues.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/table_queues.hpp"
 
@@ -29,9 +28,13 @@ inline constexpr int kIntervalsToKeep = 10;
 /// What sources of these tables can do.
 inline constexpr SourceTraits kDynamoMqTraits{.sequence = true, .transactions = true, .checkpoints = true};
 
-/// Queues in tables of DynamoMQ v0.11.0; its Go programs can work on the same tables at the same time. The references
-/// must outlive them.
-std::unique_ptr<table::TableQueues> make_dynamomq_queues(const DynamoMqOptions& options, dynamo::Client& client,
-                                                         const Clock& clock, Random& random);
+/// Queues in tables of DynamoMQ v0.11.0; its Go programs can work on the same tables at the same time.
+table::TableQueues::Make in_dynamomq_tables(const DynamoMqOptions& options);
+
+/// All of them such. The references must outlive them.
+inline std::unique_ptr<table::TableQueues> make_dynamomq_queues(const DynamoMqOptions& options, dynamo::Client& client,
+                                                                const Clock& clock, Random& random) {
+  return std::make_unique<table::TableQueues>(options, client, clock, random, in_dynamomq_tables(options));
+}
 
 }  // namespace sluice::queue::dynamomq

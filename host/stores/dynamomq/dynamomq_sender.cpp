@@ -1,9 +1,7 @@
 #include <span>
 #include <vector>
 
-#include "base/random.hpp"
 #include "base/uuid.hpp"
-#include "host/queue/doorbell.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/sender.hpp"
 #include "host/stores/dynamomq/dynamomq_roles.hpp"
@@ -22,9 +20,9 @@ namespace {
 /// id or unique key are a KeyedInserter's.
 class DynamoMqSender final : public Sender {
  public:
-  /// The references must outlive the sender.
-  DynamoMqSender(table::StoreParts parts, const table::QueueTable& place, Random& random, Doorbell& doorbell)
-      : parts_(parts), place_(place), random_(random), doorbell_(doorbell) {}
+  /// The layout must outlive the sender.
+  explicit DynamoMqSender(const table::RecordLayout& layout)
+      : layout_(layout), parts_(layout.parts()), place_(layout.place()) {}
 
   std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline) override {
     std::vector<SendResult> results(messages.size());
@@ -42,12 +40,9 @@ class DynamoMqSender final : public Sender {
             .push_back({.item = std::move(*item), .result = &result, .message = &messages[i]});
       }
     }
-    if (!keyed.empty()) {
-      const auto layout = make_dynamomq_layout(parts_, place_);
-      table::KeyedInserter(parts_, *layout, {}).insert(std::move(keyed), deadline);
-    }
-    put_new(parts_, place_, plain, deadline);
-    doorbell_.ring_sent(place_.queue, messages, results);
+    table::KeyedInserter(layout_, {}).insert(std::move(keyed), deadline);
+    put_new(layout_, plain, deadline);
+    parts_.doorbell.ring_sent(place_.queue, messages, results);
     return results;
   }
 
@@ -60,21 +55,19 @@ class DynamoMqSender final : public Sender {
     if (auto refused = refused_send_keys(message)) {
       return std::move(*refused);
     }
-    id = id.empty() ? make_uuid(random_) : id;
+    id = id.empty() ? make_uuid(parts_.random) : id;
     return encode_record(message, {id, parts_.clock.wall_now(), parts_.nonces.anonymous()});
   }
 
-  table::StoreParts parts_;
+  const table::RecordLayout& layout_;
+  const table::StoreParts& parts_;
   const table::QueueTable& place_;
-  Random& random_;
-  Doorbell& doorbell_;
 };
 
 }  // namespace
 
-std::unique_ptr<Sender> make_sender(table::StoreParts parts, const table::QueueTable& place, Random& random,
-                                    Doorbell& doorbell) {
-  return std::make_unique<DynamoMqSender>(parts, place, random, doorbell);
+std::unique_ptr<Sender> make_sender(const table::RecordLayout& layout) {
+  return std::make_unique<DynamoMqSender>(layout);
 }
 
 }  // namespace sluice::queue::dynamomq

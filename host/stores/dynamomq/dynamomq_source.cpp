@@ -82,8 +82,12 @@ class Claimer {
   static constexpr int kMaxPages = 8;                                     ///< of reading, in one call
   static constexpr Duration kUnclaimableRest = std::chrono::seconds(60);  ///< of a record that refuses any claim
 
-  Claimer(table::StoreParts parts, const table::QueueTable& place, Half half, HalfState& state)
-      : parts_(parts), place_(place), half_(half), backlog_(state.backlog), state_(state) {}
+  Claimer(QueueState& queue, Half half)
+      : parts_(queue.layout->parts()),
+        place_(queue.layout->place()),
+        half_(half),
+        state_(queue.state_of(half)),
+        backlog_(state_.backlog) {}
 
   /// As Source::claim. A lost race is no error, nor is a failed request after others have succeeded.
   Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) {
@@ -344,11 +348,11 @@ class Claimer {
     }
   }
 
-  table::StoreParts parts_;
+  const table::StoreParts& parts_;
   const table::QueueTable& place_;
   Half half_;
-  HalfBacklog& backlog_;
   HalfState& state_;
+  HalfBacklog& backlog_;
 };
 
 /// Settles and extends deliveries of one queue half, each conditional on the time at which its message was sent, too.
@@ -411,9 +415,9 @@ class CompletionWriter final : public table::DeliveryWriter {
 /// the delivery before.
 class DynamoMqSource final : public Source {
  public:
-  /// The references must outlive the source.
-  DynamoMqSource(table::StoreParts parts, QueueState& queue, Half half, Doorbell& doorbell)
-      : parts_(parts), queue_(queue), address_{queue.place.queue, half}, doorbell_(doorbell) {}
+  /// The queue must outlive the source.
+  DynamoMqSource(QueueState& queue, Half half)
+      : queue_(queue), address_{queue.layout->place().queue, half}, doorbell_(queue.layout->parts().doorbell) {}
 
   const SourceTraits& traits() const override { return kDynamoMqTraits; }
   void start(SourceEvents events) override {
@@ -443,11 +447,11 @@ class DynamoMqSource final : public Source {
     if (request.rules.order == Order::queue) {
       in_sequence_ = true;
     }
-    return Claimer(parts_, queue_.place, address_.half, state()).claim(request, deadline);
+    return Claimer(queue_, address_.half).claim(request, deadline);
   }
 
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override {
-    auto results = CompletionWriter(parts_, queue_.place, address_.half, state()).settle(completions, deadline);
+    auto results = writer().settle(completions, deadline);
     bool ended = false;
     for (std::size_t i = 0; i < results.size(); ++i) {
       ended = ended || has_ended(completions[i], results[i]);
@@ -460,14 +464,15 @@ class DynamoMqSource final : public Source {
   }
 
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override {
-    return CompletionWriter(parts_, queue_.place, address_.half, state()).extend(receipts, visibility, deadline);
+    return writer().extend(receipts, visibility, deadline);
   }
 
  private:
-  HalfState& state() { return queue_.state_of(address_.half); }
+  CompletionWriter writer() {
+    return {queue_.layout->parts(), queue_.layout->place(), address_.half, queue_.state_of(address_.half)};
+  }
 
   // Fixed after construction.
-  const table::StoreParts parts_;
   QueueState& queue_;
   const QueueAddress address_;
   Doorbell& doorbell_;
@@ -481,8 +486,8 @@ class DynamoMqSource final : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> make_source(table::StoreParts parts, QueueState& queue, Half half, Doorbell& doorbell) {
-  return std::make_unique<DynamoMqSource>(parts, queue, half, doorbell);
+std::unique_ptr<Source> make_source(QueueState& queue, Half half) {
+  return std::make_unique<DynamoMqSource>(queue, half);
 }
 
 }  // namespace sluice::queue::dynamomq

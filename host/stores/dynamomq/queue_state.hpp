@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "base/random.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/dynamomq/half_backlog.hpp"
 #include "host/stores/dynamomq/record.hpp"
-#include "host/stores/table/table_errors.hpp"
+#include "host/stores/table/record_layout.hpp"
 #include "host/stores/table/writer_memory.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -81,7 +81,7 @@ class UnresolvedClaims {
 
 /// What is known of one half of a queue, between calls.
 struct HalfState {
-  HalfState(const std::string& tag, Random& random) : backlog(tag, random) {}
+  explicit HalfState(const table::StoreParts& parts) : backlog(parts.nonces.tag(), parts.random) {}
 
   HalfBacklog backlog;
   UnresolvedClaims claims;
@@ -90,15 +90,14 @@ struct HalfState {
   table::OpenTransactions transactions;
 };
 
-/// What is known of one queue: where it lies, and what its two halves hold. All sides of the queue share it.
+/// What is known of one queue: how its table holds it, and what its two halves hold. All sides of the queue share it.
 /// Thread-safe.
 class QueueState {
  public:
-  /// `tag` and `random` as HalfBacklog's.
-  QueueState(table::QueueTable table, const std::string& tag, Random& random)
-      : place(std::move(table)), standard_(tag, random), dlq_(tag, random) {}
+  explicit QueueState(std::unique_ptr<const table::RecordLayout> how)
+      : layout(std::move(how)), standard_(layout->parts()), dlq_(layout->parts()) {}
 
-  const table::QueueTable place;
+  const std::unique_ptr<const table::RecordLayout> layout;
 
   HalfState& state_of(Half half) { return half == Half::dlq ? dlq_ : standard_; }
 

@@ -68,8 +68,8 @@ dynamo::Result<table::FoundRecords> read_records(const table::StoreParts& parts,
   return records;
 }
 
-void put_new(const table::StoreParts& parts, const table::QueueTable& place, std::span<const Insert> inserts,
-             Deadline deadline) {
+void put_new(const table::RecordLayout& layout, std::span<const Insert> inserts, Deadline deadline) {
+  const table::QueueTable& place = layout.place();
   auto writes = mapped(inserts, [&](const Insert& insert) {
     return table::RecordWrite{.kind = table::RecordWrite::Kind::insert,
                               .table = place.table,
@@ -78,14 +78,14 @@ void put_new(const table::StoreParts& parts, const table::QueueTable& place, std
                               .item = insert.item,
                               .names = &kNames};
   });
-  auto outcomes = parts.runner.run(std::move(writes), table::Repetition::until_known, deadline);
+  auto outcomes = layout.parts().runner.run(std::move(writes), table::Repetition::until_known, deadline);
   std::set<std::string> doubtful;
   for (std::size_t i = 0; i < inserts.size(); ++i) {
     if (table::in_doubt(outcomes[i])) {
       doubtful.insert(inserts[i].result->id);
     }
   }
-  const auto records = read_records(parts, place, doubtful, deadline);
+  const auto records = layout.find(doubtful, deadline);
   for (std::size_t i = 0; i < inserts.size(); ++i) {
     table::StatementOutcome& outcome = outcomes[i];
     if (table::in_doubt(outcome)) {

@@ -31,7 +31,6 @@ dynamo::Result<table::FoundRecords> read_records(const table::StoreParts& parts,
 /// Puts what has neither a deduplication id nor a unique key, and finds out by the nonces of the items what became of
 /// those whose answers were lost. Sets the result of each that is not there then.
 using Insert = table::KeyedInserter::Draft;
-void put_new(const table::StoreParts& parts, const table::QueueTable& place, std::span<const Insert> inserts,
-             Deadline deadline);
+void put_new(const table::RecordLayout& layout, std::span<const Insert> inserts, Deadline deadline);
 
 }  // namespace sluice::queue::dynamomq

@@ -145,8 +145,8 @@ constexpr std::size_t kRecordsPerTransaction = 20;  // with five actions at most
 
 class LeasedInserter final : public table::KeyedInserter {
  public:
-  LeasedInserter(const table::StoreParts& parts, const table::RecordLayout& layout)
-      : KeyedInserter(parts, layout, {.most_together = kRecordsPerTransaction, .tries = kMaxRounds}) {}
+  explicit LeasedInserter(const table::RecordLayout& layout)
+      : KeyedInserter(layout, {.most_together = kRecordsPerTransaction, .tries = kMaxRounds}) {}
 
  private:
   static bool has_alias(const Entry& entry) { return entry.draft.item.contains(attribute::kOwnId); }
@@ -209,8 +209,7 @@ class LeasedInserter final : public table::KeyedInserter {
 }  // namespace
 
 void insert_keyed(LeasedQueue& queue, std::vector<KeyedDraft> drafts, Deadline deadline) {
-  const LeasedLayout layout(queue);
-  LeasedInserter(queue.parts, layout).insert(std::move(drafts), deadline);
+  LeasedInserter(*queue.layout).insert(std::move(drafts), deadline);
 }
 
 }  // namespace sluice::queue::leased

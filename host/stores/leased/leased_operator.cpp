@@ -253,8 +253,8 @@ StoredMessage listed(const dynamo::Item& item, const ListRequest& request) {
 /// The operators' side of one queue. What it lists goes by the time of the keys, over all shards and priorities.
 class LeasedOperator final : public table::RecordOperator {
  public:
-  LeasedOperator(LeasedQueue& queue, Doorbell& doorbell, const HeldShards* held)
-      : RecordOperator(queue.parts, make_leased_layout(queue), doorbell), queue_(queue), held_(held) {}
+  LeasedOperator(LeasedQueue& queue, const HeldShards* held)
+      : RecordOperator(*queue.layout), queue_(queue), held_(held) {}
 
   Result<ListPage> list(const ListRequest& request, Deadline deadline) override {
     HalfReader::Look look{
@@ -326,9 +326,9 @@ class LeasedOperator final : public table::RecordOperator {
     for (std::size_t i = 0; i < records.size(); ++i) {
       const StoredMessage& record = records[i];
       fates[i].id = record.message.id;
-      auto item = !layout_->is_storable_id(record.message.id) ? Error(ErrorCode::invalid, unstorable_id(place().queue))
-                  : shards                                    ? encode_stored(record, place_of(record, shards->count))
-                                                              : Result<dynamo::Item>(shards.error());
+      auto item = !layout_.is_storable_id(record.message.id) ? Error(ErrorCode::invalid, unstorable_id(place().queue))
+                  : shards                                   ? encode_stored(record, place_of(record, shards->count))
+                                                             : Result<dynamo::Item>(shards.error());
       if (item) {
         drafts.push_back({.item = std::move(*item), .result = &fates[i], .replace = mode == PutMode::replace});
       } else {
@@ -337,7 +337,7 @@ class LeasedOperator final : public table::RecordOperator {
     }
     insert_keyed(queue_, std::move(drafts), deadline);
     auto results = table::put_results(std::move(fates));
-    doorbell_.ring_put(place().queue, results);
+    parts_.doorbell.ring_put(place().queue, results);
     return results;
   }
 
@@ -508,7 +508,7 @@ class LeasedOperator final : public table::RecordOperator {
 
   void on_end(const Task& task) const override {
     if (task.result->status == ChangeStatus::applied && !held_sort(task.item).empty()) {
-      doorbell_.ring({place().queue, Half::standard});  // its group may go on
+      parts_.doorbell.ring({place().queue, Half::standard});  // its group may go on
     }
   }
 
@@ -540,11 +540,11 @@ class LeasedOperator final : public table::RecordOperator {
     const std::uint32_t shard = stays ? from : queue_.shard_for(state.group, shards);
     std::string sort;
     if (action == ChangeAction::move_to_front) {
-      sort = front_sort_key(now + std::chrono::milliseconds(number), queue_.random);
+      sort = front_sort_key(now + std::chrono::milliseconds(number), parts_.random);
     } else if (action == ChangeAction::redrive && is_sort_key(held)) {
       sort = std::move(held);  // what its group waits for goes back to where it lay
     } else {
-      sort = sort_key_of(state.priority, *change.sent_at, queue_.random);
+      sort = sort_key_of(state.priority, *change.sent_at, parts_.random);
     }
     return Place{partition_of(place().queue, change.half.value_or(state.half), shard), std::move(sort)};
   }
@@ -624,7 +624,7 @@ class LeasedOperator final : public table::RecordOperator {
       at.partition = partition_of(partition->queue, partition->half, queue_.shard_for(is.group, shards->count));
     }
     if (was.group != is.group && !held_sort(before).empty()) {
-      at.sort = sort_key_of(priority_of(at.sort), due_of(at.sort), queue_.random);
+      at.sort = sort_key_of(priority_of(at.sort), due_of(at.sort), parts_.random);
     }
     return at;
   }
@@ -681,7 +681,7 @@ class LeasedOperator final : public table::RecordOperator {
       return {partition_of(queue, Half::standard, made->second), made->first};
     }
     return {partition_of(queue, record.half, queue_.shard_for(message.group, shards)),
-            sort_key_of(message.priority, std::max(message.sent_at, kFrontEnd), queue_.random)};
+            sort_key_of(message.priority, std::max(message.sent_at, kFrontEnd), parts_.random)};
   }
 
   LeasedQueue& queue_;
@@ -690,8 +690,8 @@ class LeasedOperator final : public table::RecordOperator {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_leased_operator(LeasedQueue& queue, Doorbell& doorbell, const HeldShards* held) {
-  return std::make_unique<LeasedOperator>(queue, doorbell, held);
+std::unique_ptr<Operator> make_leased_operator(LeasedQueue& queue, const HeldShards* held) {
+  return std::make_unique<LeasedOperator>(queue, held);
 }
 
 }  // namespace sluice::queue::leased

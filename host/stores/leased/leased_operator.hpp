@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 
-#include "host/queue/doorbell.hpp"
 #include "host/queue/operator.hpp"
 #include "host/stores/leased/leased_queue.hpp"
 
@@ -25,7 +24,6 @@ struct HeldShards {
 /// say where, 6 write units. So is an edit of a priority, or of a group whose messages lie in another shard.
 ///
 /// With `held`, it lists these shards only. The references outlive it.
-std::unique_ptr<Operator> make_leased_operator(LeasedQueue& queue, Doorbell& doorbell,
-                                               const HeldShards* held = nullptr);
+std::unique_ptr<Operator> make_leased_operator(LeasedQueue& queue, const HeldShards* held = nullptr);
 
 }  // namespace sluice::queue::leased

@@ -15,17 +15,14 @@
 #include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
+#include "host/queue/sender.hpp"
+#include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/owned/message_records.hpp"
 #include "host/stores/table/nonce.hpp"
 #include "host/stores/table/store_parts.hpp"
 #include "host/stores/table/writer_memory.hpp"
-
-namespace sluice::queue {
-class Doorbell;
-class Sender;
-}  // namespace sluice::queue
 
 namespace sluice::queue::leased {
 
@@ -136,34 +133,34 @@ struct WriterState {
 /// Puts what this process knows now of its halves of a queue in the place of what its last heartbeat says.
 using BringUpToDate = std::function<void(std::vector<Heartbeat>& beats)>;
 
-/// What is known of one queue: where it lies, how many shards it has, and what its writers remember. All sides of the
-/// queue share it. Thread-safe.
+/// What is known of one queue: where it lies, how its table holds it, how many shards it has, and what its writers
+/// remember. All sides of the queue share it. Thread-safe.
 class LeasedQueue {
  public:
-  /// What the parts refer to outlives it, as does `random`.
+  /// What the parts refer to outlives it.
   LeasedQueue(table::QueueTable table, std::uint32_t configured_shards, const table::StoreParts& store_parts,
-              Random& chance, BringUpToDate update = {})
+              BringUpToDate update = {})
       : place(std::move(table)),
         parts(store_parts),
-        random(chance),
+        layout(make_leased_layout(*this)),
         bring_up_to_date(std::move(update)),
         shards(parts.client, parts.clock, place, configured_shards) {}
 
   WriterState& writer(Half half) { return half == Half::dlq ? dlq_ : standard_; }
   /// The shard of a new message: all of a group in one, any other one anywhere.
   std::uint32_t shard_for(std::string_view group, std::uint32_t count) {
-    const std::uint64_t chosen = group.empty() ? random.next() : table::stable_hash(group);
+    const std::uint64_t chosen = group.empty() ? parts.random.next() : table::stable_hash(group);
     return static_cast<std::uint32_t>(chosen % count);
   }
 
   /// Where a message comes to lie that is sent now, of so many shards.
   Place new_place(std::string_view group, Priority priority, WallTime due, std::uint32_t count) {
-    return {partition_of(place.queue, Half::standard, shard_for(group, count)), keys.next(priority, due, random)};
+    return {partition_of(place.queue, Half::standard, shard_for(group, count)), keys.next(priority, due, parts.random)};
   }
 
   const table::QueueTable place;
   const table::StoreParts parts;
-  Random& random;
+  const std::unique_ptr<const table::RecordLayout> layout;
   const BringUpToDate bring_up_to_date;  ///< may be empty
   ShardCount shards;
   KeyOrder keys;
@@ -173,7 +170,7 @@ class LeasedQueue {
   WriterState dlq_;
 };
 
-/// Sends to the queue, which outlives the sender, as the bell does.
-std::unique_ptr<Sender> make_leased_sender(LeasedQueue& queue, Doorbell& doorbell);
+/// Sends to the queue, which outlives the sender.
+std::unique_ptr<Sender> make_leased_sender(LeasedQueue& queue);
 
 }  // namespace sluice::queue::leased

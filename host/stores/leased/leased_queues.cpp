@@ -28,9 +28,6 @@ table::QueueTable locate(const LeasedOptions& options, const std::string& queue)
 
 /// How hosts and producers name a half of a queue to each other: many queues lie in one table.
 std::string bell_of_name(const std::string& table, const std::string& half) { return table + "/" + half; }
-std::string bell_of(const table::QueueTable& place, Half half) {
-  return bell_of_name(place.table, owned::half_name({place.queue, half}));
-}
 
 // A heartbeat says nothing of when the next one comes; a third of the lease is usual, and a lease is what it may take.
 std::optional<wake::Announcement> announcement_of(const std::string& table, const Heartbeat& beat) {
@@ -49,156 +46,145 @@ std::optional<wake::Announcement> announcement_of(const std::string& table, cons
   return told;
 }
 
-/// What the heartbeats of a table say of where its hosts are woken, for half a read unit for each 4 KB of them. Hosts
-/// that leave, and heartbeats that nobody can read, are not among it.
-Result<std::vector<wake::Announcement>> read_bells(const table::StoreParts& parts, const table::QueueTable& place,
-                                                   Deadline deadline) {
-  SLUICE_TRY(beats, table::checked(place, read_beats(parts.client, place.table, deadline)));
-  std::vector<wake::Announcement> announcements;
-  for (const Heartbeat& beat : *beats) {
-    if (auto told = announcement_of(place.table, beat)) {
-      announcements.push_back(std::move(*told));
-    }
-  }
-  return announcements;
-}
-
-class AllLeasedQueues final : public LeasedQueues {
+/// What a process owns in all leased tables. Thread-safe.
+class OwnedTables : boost::noncopyable {
  public:
-  AllLeasedQueues(const LeasedOptions& options, dynamo::Client& client, const Clock& clock, Random& random)
-      : LeasedQueues({.options = static_cast<const table::TableOptions&>(options),
-                      .locate = [options](const std::string& queue) { return locate(options, queue); },
-                      .names = kNames,
-                      .bells = {.read = read_bells, .bell = bell_of}},
-                     client, clock, random),
-        options_(options),
-        machine_(clock),
-        remarks_(options.warn, clock) {}
+  OwnedTables(const LeasedOptions& options, const Clock& clock)
+      : options(options), machine(clock), remarks(options.warn, clock) {}
 
-  Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
-    LeasedQueue& queue = state(address.queue);
-    OwnedTable& table = table_of(queue.place);
+  /// Everything that this process owns of a table has one lease. Of that queue and others.
+  OwnedTable& table_of(LeasedQueue& queue) {
     const MutexLock lock(mutex_);
-    auto& half = halves_[address];
-    if (!half) {
-      const bool strict_fence = location_of(options_, address.queue).strict_fence;
-      half = std::make_unique<LeasedHalf>(table, queue, address.half, strict_fence);
+    queues_.emplace(queue.place.queue, &queue);
+    auto& known = tables_[queue.place.table];
+    if (!known) {
+      const std::string incarnation =
+          options.incarnation.empty() ? make_incarnation(options.host, queue.parts.random) : options.incarnation;
+      known = std::make_unique<OwnedTable>(keeping(queue.place.table, incarnation), queue.parts, remarks, machine,
+                                           [this](const std::string& name) -> LeasedQueue& {
+                                             const MutexLock alone(mutex_);
+                                             return *queues_.at(name);
+                                           });
     }
-    return make_leased_source(*half, doorbell_);
+    return *known;
   }
-  Result<void> owner_ended(const std::string& queue, const std::string& incarnation, bool settled,
-                           Deadline deadline) override {
-    return mark_ended(parts_.client, locate(options_, queue), incarnation, settled, deadline);
+  owned::OwnershipCoordinator::Settings keeping(const std::string& table, std::string incarnation) const {
+    return {.table = table, .host = std::move(incarnation), .lease = options.lease, .own_thread = options.own_threads};
   }
 
-  // Of the table for queues that nobody names: those in other tables are named in files, which alone say where they
-  // lie.
-  Result<std::vector<std::string>> made_by_messages(Deadline deadline) override {
-    const table::QueueTable place = locate(options_, {});
-    SLUICE_TRY(made, table::checked(place, read_queues(parts_.client, place.table, deadline)));
-    std::erase_if(*made, [&](const std::string& queue) { return location_of(options_, queue).table != place.table; });
+  const LeasedOptions options;
+  const Clock& machine;
+  owned::Remarks remarks;  // synchronises itself
+
+ private:
+  Mutex mutex_;
+  // Guarded by mutex_. None is ever removed.
+  std::map<std::string, LeasedQueue*> queues_ SLUICE_GUARDED_BY(mutex_);  ///< whose halves may be owned
+  std::map<std::string, std::unique_ptr<OwnedTable>> tables_ SLUICE_GUARDED_BY(mutex_);
+};
+
+class QueueInLeasedTable final : public table::TableQueue {
+ public:
+  /// The tables outlive it but for its end.
+  QueueInLeasedTable(const table::StoreParts& parts, OwnedTables& tables, const std::string& name)
+      : tables_(tables),
+        location_(location_of(tables.options, name)),
+        queue_(locate(tables.options, name), location_.shards, parts,
+               [this](std::vector<Heartbeat>& beats) { bring_up_to_date(beats); }) {}
+
+  const table::RecordLayout& layout() const override { return *queue_.layout; }
+  std::unique_ptr<Source> source(Half half) override {
+    OwnedTable& table = owned_table();
+    const MutexLock lock(mutex_);
+    auto& known = halves_[half];
+    if (!known) {
+      known = std::make_unique<LeasedHalf>(table, queue_, half, location_.strict_fence);
+    }
+    return make_leased_source(*known);
+  }
+  std::unique_ptr<Sender> sender() override { return make_leased_sender(queue_); }
+  std::unique_ptr<Operator> oper() override { return make_leased_operator(queue_); }
+
+  std::string bell(Half half) const override {
+    return bell_of_name(place().table, owned::half_name({place().queue, half}));
+  }
+  // What the heartbeats of the table say of where its hosts are woken, for half a read unit for each 4 KB of them.
+  // Hosts that leave, and heartbeats that nobody can read, are not among it.
+  Result<std::vector<wake::Announcement>> bells(Deadline deadline) const override {
+    SLUICE_TRY(beats, table::checked(place(), read_beats(queue_.parts.client, place().table, deadline)));
+    std::vector<wake::Announcement> announcements;
+    for (const Heartbeat& beat : *beats) {
+      if (auto told = announcement_of(place().table, beat)) {
+        announcements.push_back(std::move(*told));
+      }
+    }
+    return announcements;
+  }
+  std::string announced_as(const std::string& /*host*/) override { return owned_table().coordinator.host(); }
+  // Heartbeats, which are written in any case, say it; which queues a host is woken for is what it works on. One write
+  // unit where the address is another than before.
+  Result<double> announce(const wake::Announcement& announcement, Deadline deadline) override {
+    SLUICE_PASS_ON(listen_at(announcement.address, deadline));
+    return 0.0;
+  }
+  Result<void> withdraw(const std::string& /*host*/, Deadline deadline) override { return listen_at({}, deadline); }
+
+  Result<void> owner_ended(const std::string& incarnation, bool settled, Deadline deadline) override {
+    return mark_ended(queue_.parts.client, place(), incarnation, settled, deadline);
+  }
+  std::unique_ptr<MoveOwnership> take_ownership(const std::vector<Half>& halves) override {
+    const std::string incarnation = make_incarnation(tables_.options.host + ":move", queue_.parts.random);
+    return own_to_move(halves, tables_.keeping(place().table, incarnation), queue_, tables_.remarks, tables_.machine);
+  }
+  // Those in other tables are named in files, which alone say where they lie.
+  Result<std::vector<std::string>> made_by_messages(Deadline deadline) const override {
+    SLUICE_TRY(made, table::checked(place(), read_queues(queue_.parts.client, place().table, deadline)));
+    std::erase_if(*made,
+                  [&](const std::string& queue) { return location_of(tables_.options, queue).table != place().table; });
     return made;
-  }
-  std::unique_ptr<MoveOwnership> take_ownership(const std::string& queue, const std::vector<Half>& halves) override {
-    LeasedQueue& known = state(queue);
-    return own_to_move(halves, keeping(known.place.table, make_incarnation(options_.host + ":move", random_)), known,
-                       doorbell_, remarks_, machine_);
-  }
-  Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override {
-    return make_leased_sender(state(queue), doorbell_);
-  }
-
-  Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) override {
-    return make_leased_operator(state(queue), doorbell_);
   }
 
  private:
-  std::unique_ptr<table::RecordLayout> own_layout(const std::string& queue) override {
-    return make_leased_layout(state(queue));
-  }
+  const table::QueueTable& place() const { return queue_.place; }
+  OwnedTable& owned_table() { return tables_.table_of(queue_); }
 
-  // Heartbeats, which are written in any case, say it; which queues a host is woken for is what it works on. One write
-  // unit where the address is another than before.
-  Result<double> announce(const table::QueueTable& place, const wake::Announcement& announcement,
-                          Deadline deadline) override {
-    leave_out(place, table_of(place).coordinator.host());
-    SLUICE_PASS_ON(listen_at(place, announcement.address, deadline));
-    return 0.0;
-  }
-  Result<void> withdraw(const table::QueueTable& place, const std::string& /*host*/, Deadline deadline) override {
-    return listen_at(place, {}, deadline);
-  }
-  Result<void> listen_at(const table::QueueTable& place, const std::string& address, Deadline deadline) {
-    if (table_of(place).coordinator.listen_at(address, deadline)) {
+  Result<void> listen_at(const std::string& address, Deadline deadline) {
+    if (owned_table().coordinator.listen_at(address, deadline)) {
       return {};
     }
-    return Error(ErrorCode::unavailable, "no heartbeat can be written to table '" + place.table + "'" +
-                                             (place.region.empty() ? "" : " in " + place.region) +
+    return Error(ErrorCode::unavailable, "no heartbeat can be written to table '" + place().table + "'" +
+                                             (place().region.empty() ? "" : " in " + place().region) +
                                              "; the next one will say it");
   }
 
-  LeasedQueue& state(const std::string& queue) {
+  void bring_up_to_date(std::vector<Heartbeat>& beats) {
     const MutexLock lock(mutex_);
-    auto& known = states_[queue];
-    if (!known) {
-      known = std::make_unique<LeasedQueue>(
-          locate(options_, queue), location_of(options_, queue).shards, parts_, random_,
-          [this, queue](std::vector<Heartbeat>& beats) { bring_up_to_date(queue, beats); });
-    }
-    return *known;
-  }
-
-  void bring_up_to_date(const std::string& queue, std::vector<Heartbeat>& beats) {
-    const MutexLock lock(mutex_);
-    for (const Half half : {Half::standard, Half::dlq}) {
-      const auto mine = halves_.find({queue, half});
-      const auto own = [&](const Heartbeat& beat) { return beat.host == mine->second->table.coordinator.host(); };
-      const auto beat = mine == halves_.end() ? beats.end() : std::find_if(beats.begin(), beats.end(), own);
-      if (beat == beats.end()) {
-        continue;
+    for (const auto& [half, mine] : halves_) {
+      const auto beat = std::find_if(beats.begin(), beats.end(), [&mine = mine](const Heartbeat& one) {
+        return one.host == mine->table.coordinator.host();
+      });
+      if (beat != beats.end()) {
+        beat->written_at = queue_.parts.clock.wall_now();
+        mine->owned.put_figures(*beat);
       }
-      beat->written_at = parts_.clock.wall_now();
-      mine->second->owned.put_figures(*beat);
     }
   }
 
-  owned::OwnershipCoordinator::Settings keeping(const std::string& table, std::string incarnation) const {
-    return {
-        .table = table, .host = std::move(incarnation), .lease = options_.lease, .own_thread = options_.own_threads};
-  }
-
-  // Everything that this process owns of a table has one lease.
-  OwnedTable& table_of(const table::QueueTable& place) {
-    const MutexLock lock(mutex_);
-    auto& known = tables_[place.table];
-    if (!known) {
-      const std::string incarnation =
-          options_.incarnation.empty() ? make_incarnation(options_.host, random_) : options_.incarnation;
-      known = std::make_unique<OwnedTable>(keeping(place.table, incarnation), parts_, remarks_, machine_,
-                                           [this](const std::string& queue) -> LeasedQueue& { return state(queue); });
-    }
-    return *known;
-  }
-
-  // Fixed after construction.
-  const LeasedOptions options_;
-  const Clock& machine_;
-
-  owned::Remarks remarks_;  // synchronises itself
+  OwnedTables& tables_;
+  const LeasedLocation& location_;
+  LeasedQueue queue_;
 
   Mutex mutex_;
-  // Guarded by mutex_. None is ever removed, so that references to them live as long as the queues. The threads of
-  // tables end before there are no halves any more.
-  std::map<std::string, std::unique_ptr<LeasedQueue>> states_ SLUICE_GUARDED_BY(mutex_);
-  std::map<QueueAddress, std::unique_ptr<LeasedHalf>> halves_ SLUICE_GUARDED_BY(mutex_);
-  std::map<std::string, std::unique_ptr<OwnedTable>> tables_ SLUICE_GUARDED_BY(mutex_);
+  // Guarded by mutex_. None is ever removed, so that references to them live as long as the queue.
+  std::map<Half, std::unique_ptr<LeasedHalf>> halves_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
-std::unique_ptr<LeasedQueues> make_leased_queues(const LeasedOptions& options, dynamo::Client& client,
-                                                 const Clock& clock, Random& random) {
-  return std::make_unique<AllLeasedQueues>(options, client, clock, random);
+table::TableQueues::Make in_leased_tables(const LeasedOptions& options, const Clock& machine) {
+  return [tables = std::make_shared<OwnedTables>(options, machine)](const auto& parts, const std::string& queue) {
+    return std::make_unique<QueueInLeasedTable>(parts, *tables, queue);
+  };
 }
 
 }  // namespace sluice::queue::leased

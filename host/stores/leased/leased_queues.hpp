@@ -4,13 +4,10 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
-#include "host/queue/operator.hpp"
-#include "host/queue/queues.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/leased/leased_schema.hpp"
 #include "host/stores/table/table_queues.hpp"
@@ -37,21 +34,13 @@ struct LeasedOptions : table::TableOptions {
 inline constexpr SourceTraits kLeasedTraits{
     .groups = true, .sequence = true, .priorities = true, .transactions = true, .checkpoints = true};
 
-/// Queues in tables of the leased layout, many in one if need be.
-class LeasedQueues : public table::TableQueues {
- public:
-  /// The owner of that incarnation has ended, as is known for certain: says so in the queue's table. Without a
-  /// heartbeat there, nothing is to be said.
-  virtual Result<void> owner_ended(const std::string& queue, const std::string& incarnation, bool settled,
-                                   Deadline deadline) = 0;
-  /// Asks the hosts for all shards of these halves, to carry their messages elsewhere. The queues outlive it.
-  virtual std::unique_ptr<MoveOwnership> take_ownership(const std::string& queue, const std::vector<Half>& halves) = 0;
+/// Queues in tables of the leased layout, many in one if need be. `machine`: this machine's clock, which outlives them.
+table::TableQueues::Make in_leased_tables(const LeasedOptions& options, const Clock& machine);
 
- protected:
-  using TableQueues::TableQueues;
-};
-/// The references must outlive them.
-std::unique_ptr<LeasedQueues> make_leased_queues(const LeasedOptions& options, dynamo::Client& client,
-                                                 const Clock& clock, Random& random);
+/// All of them such. The references must outlive them.
+inline std::unique_ptr<table::TableQueues> make_leased_queues(const LeasedOptions& options, dynamo::Client& client,
+                                                              const Clock& clock, Random& random) {
+  return std::make_unique<table::TableQueues>(options, client, clock, random, in_leased_tables(options, clock));
+}
 
 }  // namespace sluice::queue::leased

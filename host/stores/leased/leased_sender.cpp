@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/ranges.hpp"
-#include "host/queue/doorbell.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/sender.hpp"
 #include "host/stores/leased/leased_layout.hpp"
@@ -46,7 +45,7 @@ table::RecordWrite insert_of(const table::QueueTable& table, const dynamo::Item&
 /// and costs what one does whose id the store makes; `send` looks for it, wherever it lies by now.
 class LeasedSender final : public Sender {
  public:
-  LeasedSender(LeasedQueue& queue, Doorbell& doorbell) : queue_(queue), doorbell_(doorbell) {}
+  explicit LeasedSender(LeasedQueue& queue) : queue_(queue) {}
 
   // The time to the ms, and the number of shards less one.
   Result<std::string> moment(Deadline deadline) override {
@@ -141,7 +140,7 @@ class LeasedSender final : public Sender {
         }
       }
     }
-    doorbell_.ring_sent(queue_.place.queue, messages, results);
+    queue_.parts.doorbell.ring_sent(queue_.place.queue, messages, results);
     return results;
   }
 
@@ -178,9 +177,7 @@ class LeasedSender final : public Sender {
         keyed.push_back({.item = std::move(draft->item), .result = draft->result, .message = draft->message});
       }
     }
-    if (!keyed.empty()) {
-      insert_keyed(queue_, std::move(keyed), deadline);
-    }
+    insert_keyed(queue_, std::move(keyed), deadline);
     std::vector<std::string> open;  // partitions that have not been found throttled
     for (std::uint32_t shard = 0; shard < shards; ++shard) {
       open.push_back(partition_of(queue_.place.queue, Half::standard, shard));
@@ -229,13 +226,10 @@ class LeasedSender final : public Sender {
   }
 
   LeasedQueue& queue_;
-  Doorbell& doorbell_;
 };
 
 }  // namespace
 
-std::unique_ptr<Sender> make_leased_sender(LeasedQueue& queue, Doorbell& doorbell) {
-  return std::make_unique<LeasedSender>(queue, doorbell);
-}
+std::unique_ptr<Sender> make_leased_sender(LeasedQueue& queue) { return std::make_unique<LeasedSender>(queue); }
 
 }  // namespace sluice::queue::leased

@@ -324,7 +324,7 @@ class DirectClaimer {
 
 class LeasedSource final : public Source {
  public:
-  LeasedSource(LeasedHalf& half, Doorbell& doorbell) : half_(half), direct_(half), doorbell_(doorbell) {}
+  explicit LeasedSource(LeasedHalf& half) : half_(half), direct_(half), doorbell_(half.queue.parts.doorbell) {}
   ~LeasedSource() override { LeasedSource::stop(); }
 
   const SourceTraits& traits() const override { return kLeasedTraits; }
@@ -433,8 +433,6 @@ class LeasedSource final : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> make_leased_source(LeasedHalf& half, Doorbell& doorbell) {
-  return std::make_unique<LeasedSource>(half, doorbell);
-}
+std::unique_ptr<Source> make_leased_source(LeasedHalf& half) { return std::make_unique<LeasedSource>(half); }
 
 }  // namespace sluice::queue::leased

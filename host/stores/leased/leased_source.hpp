@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/mutex.hpp"
-#include "host/queue/doorbell.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/leased/table_messages.hpp"
 #include "host/stores/leased/table_ownership.hpp"
@@ -41,7 +40,7 @@ struct LeasedHalf {
         queue(of_queue),
         messages(queue, half, strict_fence),
         owned({queue.place.queue, half}, messages, table.coordinator.lease(), table.remarks, queue.parts.clock,
-              queue.random) {}
+              queue.parts.random) {}
 
   OwnedTable& table;
   LeasedQueue& queue;
@@ -51,7 +50,7 @@ struct LeasedHalf {
   std::atomic<int> coming{0};  ///< sources that wait at the door: whoever leaves keeps the shards for them
 };
 
-/// A source of that half; the references outlive it.
+/// A source of that half, which outlives it.
 ///
 /// Started, it works on shards that its host owns: nothing is written when a message is handed out, and `lost` takes
 /// back what lies in a shard that is not the host's any more.
@@ -61,6 +60,6 @@ struct LeasedHalf {
 /// only from shards that no host owns, and the same transaction makes sure of that. Costs 2 WCU and the share of the
 /// check a message; whoever works on a queue all the time starts its source, and owns. It settles and extends whatever
 /// it is given a receipt for, its own or another process's.
-std::unique_ptr<Source> make_leased_source(LeasedHalf& half, Doorbell& doorbell);
+std::unique_ptr<Source> make_leased_source(LeasedHalf& half);
 
 }  // namespace sluice::queue::leased

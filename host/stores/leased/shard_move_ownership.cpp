@@ -180,9 +180,9 @@ class MovedHalf final : public owned::ShardHolder {
 class ShardMoveOwnership final : public MoveOwnership {
  public:
   ShardMoveOwnership(const std::vector<Half>& halves, const owned::OwnershipCoordinator::Settings& keeping,
-                     LeasedQueue& queue, Doorbell& doorbell, owned::Remarks& remarks, const Clock& machine)
+                     LeasedQueue& queue, owned::Remarks& remarks, const Clock& machine)
       : table_(keeping, queue.parts, remarks, machine, [&queue](const auto&) -> LeasedQueue& { return queue; }),
-        operator_(make_leased_operator(queue, doorbell, &held_)) {
+        operator_(make_leased_operator(queue, &held_)) {
     for (const Half half : halves) {
       auto& moved = halves_[half] = std::make_unique<MovedHalf>(queue, half);
       coordinator_.join(*moved);
@@ -241,8 +241,8 @@ class ShardMoveOwnership final : public MoveOwnership {
 
 std::unique_ptr<MoveOwnership> own_to_move(const std::vector<Half>& halves,
                                            const owned::OwnershipCoordinator::Settings& keeping, LeasedQueue& queue,
-                                           Doorbell& doorbell, owned::Remarks& remarks, const Clock& machine) {
-  return std::make_unique<ShardMoveOwnership>(halves, keeping, queue, doorbell, remarks, machine);
+                                           owned::Remarks& remarks, const Clock& machine) {
+  return std::make_unique<ShardMoveOwnership>(halves, keeping, queue, remarks, machine);
 }
 
 }  // namespace sluice::queue::leased

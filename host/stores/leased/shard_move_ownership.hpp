@@ -13,6 +13,6 @@ namespace sluice::queue::leased {
 /// it.
 std::unique_ptr<MoveOwnership> own_to_move(const std::vector<Half>& halves,
                                            const owned::OwnershipCoordinator::Settings& keeping, LeasedQueue& queue,
-                                           Doorbell& doorbell, owned::Remarks& remarks, const Clock& machine);
+                                           owned::Remarks& remarks, const Clock& machine);
 
 }  // namespace sluice::queue::leased

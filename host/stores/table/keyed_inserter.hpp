@@ -33,9 +33,8 @@ class KeyedInserter : boost::noncopyable {
     int tries = 1;
   };
 
-  /// The references outlive it. A layout whose messages are more than one item each has an inserter of its own.
-  KeyedInserter(StoreParts parts, const RecordLayout& layout, Terms terms)
-      : parts_(parts), layout_(layout), terms_(terms) {}
+  /// The layout outlives it. One whose messages are more than one item each has an inserter of its own.
+  KeyedInserter(const RecordLayout& layout, Terms terms) : parts_(layout.parts()), layout_(layout), terms_(terms) {}
   virtual ~KeyedInserter() = default;
 
   /// A message with its item, and where its result goes, which has its id.
@@ -72,7 +71,7 @@ class KeyedInserter : boost::noncopyable {
 
   static void finish(Entry& entry, SendStatus status, Error error = {});
 
-  const StoreParts parts_;
+  const StoreParts& parts_;
   const RecordLayout& layout_;
 
  private:

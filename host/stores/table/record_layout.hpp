@@ -41,6 +41,7 @@ class RecordLayout : boost::noncopyable {
       : parts_(parts), place_(std::move(place)), marks_{.names = names, .queue = std::move(queue)} {}
   virtual ~RecordLayout() = default;
 
+  const StoreParts& parts() const { return parts_; }
   const QueueTable& place() const { return place_; }
   const LayoutNames& names() const { return marks_.names; }
   const ItemScope& marks() const { return marks_; }
@@ -97,9 +98,6 @@ class RecordLayout : boost::noncopyable {
     }
   };
   SentBefore sent_before(const NewMessage& message, const Seen& seen) const;
-
- protected:
-  const StoreParts& parts() const { return parts_; }
 
  private:
   /// Puts a mark that is void after `until`, where there is none.

@@ -13,10 +13,10 @@
 namespace sluice::queue::table {
 
 Result<dynamo::Item> RecordOperator::record(const std::string& id, Deadline deadline) const {
-  if (!layout_->is_storable_id(id)) {
+  if (!layout_.is_storable_id(id)) {
     return no_message(place().queue, clean_utf8(id, 100, "?"));
   }
-  SLUICE_TRY(found, checked(place(), layout_->find({id}, deadline)));
+  SLUICE_TRY(found, checked(place(), layout_.find({id}, deadline)));
   dynamo::Item& item = found->at(id).item;
   if (item.empty()) {
     return no_message(place().queue, id);
@@ -26,7 +26,7 @@ Result<dynamo::Item> RecordOperator::record(const std::string& id, Deadline dead
 
 Result<StoredMessage> RecordOperator::get(const std::string& id, Deadline deadline) {
   SLUICE_TRY(item, record(id, deadline));
-  return layout_->decode(*item);
+  return layout_.decode(*item);
 }
 
 // Changes.
@@ -54,7 +54,7 @@ std::vector<ChangeResult> RecordOperator::change(std::span<const Change> changes
     if (!task.look && changes[i].version) {
       task.before = VersionMark::number_of(*changes[i].version);
     }
-    if (layout_->is_storable_id(changes[i].id)) {
+    if (layout_.is_storable_id(changes[i].id)) {
       open.push_back(&task);
     } else {  // DynamoDB would refuse the whole batch
       task.end(ChangeStatus::not_found, 0, no_message(place().queue, clean_utf8(changes[i].id, 100, "?")));
@@ -75,7 +75,7 @@ std::vector<ChangeResult> RecordOperator::change(std::span<const Change> changes
   for (const Task& task : tasks) {
     on_end(task);
   }
-  doorbell_.ring_changed(place().queue, changes, results);
+  parts_.doorbell.ring_changed(place().queue, changes, results);
   return results;
 }
 
@@ -89,7 +89,7 @@ void RecordOperator::look(const std::vector<Task*>& tasks, Deadline deadline) co
   if (ids.empty()) {
     return;
   }
-  const auto found = layout_->find(ids, deadline);
+  const auto found = layout_.find(ids, deadline);
   for (Task* task : tasks) {
     if (!std::exchange(task->look, false)) {
       continue;
@@ -107,8 +107,8 @@ void RecordOperator::look(const std::vector<Task*>& tasks, Deadline deadline) co
 // Whether the record as it stands tells what came of the last try. What is unknown may still arrive.
 bool RecordOperator::judge_doubt(Task& task, const dynamo::Item& record) const {
   const StatementOutcome doubt = *std::exchange(task.doubt, std::nullopt);
-  const std::int64_t version = record.empty() ? 0 : layout_->version_of(record).number;
-  const std::string nonce = layout_->nonce_of(record);
+  const std::int64_t version = record.empty() ? 0 : layout_.version_of(record).number;
+  const std::string nonce = layout_.nonce_of(record);
   const bool whatever_it_is = task.removes() && !task.change->version && task.item.empty();
   const core::WriteFate fate =
       core::fate_of({.nonce = task.removes() ? std::string_view() : task.nonce,
@@ -137,8 +137,8 @@ void RecordOperator::judge(Task& task, dynamo::Item record) const {
     return task.end(ChangeStatus::not_found, 0, no_message(queue, task.change->id));
   }
   task.item = std::move(record);
-  task.before = layout_->version_of(task.item);
-  task.state = core::MessageState::of(layout_->decode_state(task.item));
+  task.before = layout_.version_of(task.item);
+  task.state = core::MessageState::of(layout_.decode_state(task.item));
   if (auto end = core::foregone(*task.change, task.state, queue, parts_.clock.wall_now())) {
     task.end(end->status, end->version, std::move(end->error));
   }
@@ -196,19 +196,19 @@ void RecordOperator::note(Task& task, const dynamo::Result<dynamo::ItemOutput>& 
 Result<StoredMessage> RecordOperator::edit(const std::string& id, std::int64_t version,
                                            std::span<const ContentEdit> edits, Deadline deadline) {
   SLUICE_TRY(before, record(id, deadline));
-  if (layout_->version_of(*before).number != version) {
+  if (layout_.version_of(*before).number != version) {
     return changed_since(place().queue, id);
   }
   SLUICE_TRY(after, edited(*before, edits, deadline));
-  if (auto error = too_large(*after, layout_->names().life_bytes); error && item_bytes(*after) > item_bytes(*before)) {
+  if (auto error = too_large(*after, layout_.names().life_bytes); error && item_bytes(*after) > item_bytes(*before)) {
     return std::move(*error);
   }
   const Change change{.id = id, .action = ChangeAction::set_visibility, .version = version};
   ChangeResult result;
   Task task{.change = &change, .result = &result, .look = false, .item = std::move(*before)};
-  task.before = layout_->version_of(task.item);
+  task.before = layout_.version_of(task.item);
   task.nonce = parts_.nonces.anonymous();
-  touch(layout_->names(), *after, layout_->version_of(*after), {task.nonce, parts_.clock.wall_now()});
+  touch(layout_.names(), *after, layout_.version_of(*after), {task.nonce, parts_.clock.wall_now()});
   for (int race = 0; race < kMaxRaces && task.open; ++race) {
     put_edited(task, *after, deadline);
     look({&task}, deadline);
@@ -220,15 +220,15 @@ Result<StoredMessage> RecordOperator::edit(const std::string& id, std::int64_t v
   if (result.status != ChangeStatus::applied) {
     return std::move(result.error);
   }
-  return layout_->decode(*after);
+  return layout_.decode(*after);
 }
 
 void RecordOperator::put_edited(Task& task, const dynamo::Item& after, Deadline deadline) const {
   RecordWrite write{.kind = RecordWrite::Kind::update,
                     .table = place().table,
-                    .expected = {.id = dynamo::text_of(after, layout_->names().hash), .version = task.before},
-                    .names = &layout_->names()};
-  write.expected.sort = dynamo::text_of(after, layout_->names().range);
+                    .expected = {.id = dynamo::text_of(after, layout_.names().hash), .version = task.before},
+                    .names = &layout_.names()};
+  write.expected.sort = dynamo::text_of(after, layout_.names().range);
   for (const auto& [name, value] : after) {
     if (const auto* old = dynamo::attribute_of(task.item, name); old == nullptr || !(*old == value)) {
       write.change.set.emplace_back(name, value);

@@ -2,14 +2,12 @@
 
 #include <cstddef>
 #include <initializer_list>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "host/queue/doorbell.hpp"
 #include "host/queue/error_groups.hpp"
 #include "host/queue/operator.hpp"
 #include "host/queue/sender.hpp"
@@ -40,9 +38,8 @@ class RecordOperator : public Operator {
                              Deadline deadline) override;
 
  protected:
-  /// The bell outlives it, as what `parts` refer to.
-  RecordOperator(StoreParts parts, std::unique_ptr<const RecordLayout> layout, Doorbell& doorbell)
-      : parts_(parts), layout_(std::move(layout)), doorbell_(doorbell) {}
+  /// The layout outlives it.
+  explicit RecordOperator(const RecordLayout& layout) : parts_(layout.parts()), layout_(layout) {}
 
   /// One change on its way. It has come to its end when `open` is false.
   struct Task {
@@ -86,11 +83,10 @@ class RecordOperator : public Operator {
 
   /// Consistent; ErrorCode::not_found when absent.
   Result<dynamo::Item> record(const std::string& id, Deadline deadline) const;
-  const QueueTable& place() const { return layout_->place(); }
+  const QueueTable& place() const { return layout_.place(); }
 
-  const StoreParts parts_;
-  const std::unique_ptr<const RecordLayout> layout_;
-  Doorbell& doorbell_;
+  const StoreParts& parts_;
+  const RecordLayout& layout_;
 
  private:
   void look(const std::vector<Task*>& tasks, Deadline deadline) const;

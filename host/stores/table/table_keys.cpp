@@ -111,9 +111,8 @@ std::optional<StoredKey> read_key_item(const dynamo::Item& item, const ItemScope
 /// As make_table_keys has it.
 class TableKeys final : public IdempotencyKeys {
  public:
-  /// What `parts` refer to outlives it.
-  TableKeys(const StoreParts& parts, QueueTable place, ItemScope scope)
-      : parts_(parts), place_(std::move(place)), scope_(std::move(scope)) {}
+  explicit TableKeys(const RecordLayout& layout)
+      : parts_(layout.parts()), place_(layout.place()), scope_(layout.marks()) {}
 
   std::vector<KeyAnswer> begin(std::span<const KeyClaim> claims, Deadline deadline) override {
     std::vector<KeyAnswer> answers(claims.size());
@@ -252,9 +251,9 @@ class TableKeys final : public IdempotencyKeys {
     return open;
   }
 
-  const StoreParts parts_;
-  const QueueTable place_;
-  const ItemScope scope_;
+  const StoreParts& parts_;
+  const QueueTable& place_;
+  const ItemScope& scope_;
 };
 
 }  // namespace
@@ -271,8 +270,8 @@ dynamo::ItemWrite record_request(const std::string& table, const KeyRecord& reco
   return request;
 }
 
-std::unique_ptr<IdempotencyKeys> make_table_keys(const StoreParts& parts, QueueTable place, ItemScope scope) {
-  return std::make_unique<TableKeys>(parts, std::move(place), std::move(scope));
+std::unique_ptr<IdempotencyKeys> make_table_keys(const RecordLayout& layout) {
+  return std::make_unique<TableKeys>(layout);
 }
 
 }  // namespace sluice::queue::table

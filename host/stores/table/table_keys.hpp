@@ -12,7 +12,7 @@
 #include "host/queue/effects.hpp"
 #include "host/queue/idempotency.hpp"
 #include "host/stores/table/metadata_items.hpp"
-#include "host/stores/table/store_parts.hpp"
+#include "host/stores/table/record_layout.hpp"
 
 /// Idempotency keys among the items of a queue's table. Like notices, they have no `queue_type`, so that no index of a
 /// DynamoMQ table holds them, and none of DynamoMQ's attributes but `id`. DynamoDB's TTL removes them, where it is
@@ -27,8 +27,8 @@ dynamo::ItemWrite record_request(const std::string& table, const KeyRecord& reco
 
 /// The idempotency keys of the jobs on one queue: an item for each, judged by DynamoDB's time, so that none has to wait
 /// until DynamoDB's TTL removes it. A mark costs one write unit for each KB, and one more where it is taken away; a
-/// look half a read unit for each 4 KB twice over, as it is consistent. Listing reads the whole table. What
-/// `parts` refer to outlives them.
-std::unique_ptr<IdempotencyKeys> make_table_keys(const StoreParts& parts, QueueTable place, ItemScope scope);
+/// look half a read unit for each 4 KB twice over, as it is consistent. Listing reads the whole table. The
+/// layout outlives them.
+std::unique_ptr<IdempotencyKeys> make_table_keys(const RecordLayout& layout);
 
 }  // namespace sluice::queue::table

@@ -40,6 +40,11 @@ std::string id_of(Topic topic, const std::string& key) {
   return prefix + "audit" + (key.empty() ? "" : "/" + key);
 }
 
+/// For people.
+std::string name_of(const QueueTable& place) {
+  return "table '" + place.table + "'" + (place.region.empty() ? "" : " in " + place.region);
+}
+
 /// Of the item that names the hosts.
 std::string roll_id() { return std::string(kNoticePrefix) + "hosts"; }
 
@@ -54,15 +59,12 @@ Notice notice_of(std::string key, const dynamo::Item& item) {
 /// A look at the steering costs half a read unit for each 4 KB, a post one write unit for each KB.
 class TableBoard final : public NoticeBoard {
  public:
-  /// What `parts` refer to outlives the board, as do `names`: those of the table's layout.
-  TableBoard(const StoreParts& parts, QueueTable place, const LayoutNames& names)
-      : parts_(parts),
-        place_(std::move(place)),
-        names_(names),
-        traits_{.place = "table '" + place_.table + "'" + (place_.region.empty() ? "" : " in " + place_.region),
-                .tells = false,
-                .billed = true,
-                .most_bytes = kMostBytes} {}
+  /// The layout outlives the board.
+  explicit TableBoard(const RecordLayout& layout)
+      : parts_(layout.parts()),
+        place_(layout.place()),
+        names_(layout.names()),
+        traits_{.place = name_of(place_), .tells = false, .billed = true, .most_bytes = kMostBytes} {}
 
   const BoardTraits& traits() const override { return traits_; }
   WallTime now() const override { return parts_.clock.wall_now(); }
@@ -164,8 +166,8 @@ class TableBoard final : public NoticeBoard {
     return done ? Result<void>() : store_error(place_, done.error());
   }
 
-  const StoreParts parts_;
-  const QueueTable place_;
+  const StoreParts& parts_;
+  const QueueTable& place_;
   const LayoutNames& names_;
   const BoardTraits traits_;
 };
@@ -175,88 +177,72 @@ class TableBoard final : public NoticeBoard {
 /// Where the hosts of one table announce how they are woken.
 class TableQueues::WakePlace final : public wake::WakePlace {
  public:
-  WakePlace(TableQueues& queues, QueueTable place)
-      : queues_(queues),
-        place_(std::move(place)),
-        name_("table '" + place_.table + "'" + (place_.region.empty() ? "" : " in " + place_.region)) {}
+  WakePlace(TableQueues& queues, TableQueue& queue)
+      : queues_(queues), queue_(queue), name_(name_of(queue.layout().place())) {}
 
   const std::string& name() const override { return name_; }
-  std::string bell(Half half) const override { return queues_.settings_.bells.bell(place_, half); }
+  std::string bell(Half half) const override { return queue_.bell(half); }
   WallTime now() const override { return queues_.clock_.wall_now(); }
   Result<double> announce(const wake::Announcement& announcement, Deadline deadline) override {
-    return queues_.announce(place_, announcement, deadline);
+    if (wake::Ringer* const ringer = queues_.ringer_of(queue_)) {
+      ringer->leave_out(queue_.announced_as(announcement.host));
+    }
+    return queue_.announce(announcement, deadline);
   }
-  Result<void> withdraw(const std::string& host, Deadline deadline) override {
-    return queues_.withdraw(place_, host, deadline);
-  }
-  Result<std::vector<wake::Announcement>> read(Deadline deadline) override {
-    return queues_.settings_.bells.read(queues_.parts_, place_, deadline);
-  }
-  void ring_here(Half half) override { queues_.doorbell_.ring_here({place_.queue, half}); }
+  Result<void> withdraw(const std::string& host, Deadline deadline) override { return queue_.withdraw(host, deadline); }
+  Result<std::vector<wake::Announcement>> read(Deadline deadline) override { return queue_.bells(deadline); }
+  void ring_here(Half half) override { queues_.doorbell_.ring_here({queue_.layout().place().queue, half}); }
 
  private:
   TableQueues& queues_;
-  const QueueTable place_;
+  TableQueue& queue_;
   const std::string name_;
 };
 
-TableQueues::TableQueues(Settings settings, dynamo::Client& client, const Clock& clock, Random& random)
-    : settings_(std::move(settings)),
-      random_(random),
-      nonces_(settings_.options.host, random),
-      clock_(client, clock, settings_.options.warn),
-      runner_(client, clock, random, settings_.options.warn),
-      layouts_([this](const std::string& queue) { return owner_of(queue).own_layout(queue); }),
-      parts_{client, clock_, runner_, nonces_, layouts_},
-      doorbell_([this](const QueueAddress& address) { ring_beyond(address); }) {}
+TableQueues::TableQueues(const TableOptions& options, dynamo::Client& client, const Clock& clock, Random& random,
+                         Make make)
+    : ring_(options.ring),
+      nonces_(options.host, random),
+      clock_(client, clock, options.warn),
+      runner_(client, clock, random, options.warn),
+      doorbell_([this](const QueueAddress& address) {
+        TableQueue& rung = queue(address.queue);
+        if (wake::Ringer* const ringer = ringer_of(rung)) {
+          ringer->rang(rung.bell(address.half));
+        }
+      }),
+      layouts_([this](const std::string& name) -> const RecordLayout& { return queue(name).layout(); }),
+      parts_{client, clock_, runner_, nonces_, random, doorbell_, layouts_},
+      make_(std::move(make)) {}
 
-TableQueues& TableQueues::owner_of(const std::string& queue) {
-  TableQueues* const other = settings_.options.others ? settings_.options.others(queue) : nullptr;
-  return other == nullptr ? *this : *other;
+TableQueue& TableQueues::queue(const std::string& name) {
+  const MutexLock lock(mutex_);
+  auto& known = queues_[name];
+  if (!known) {
+    known = make_(parts_, name);
+  }
+  return *known;
 }
 
-void TableQueues::ring_beyond(const QueueAddress& address) {
-  if (TableQueues& owner = owner_of(address.queue); &owner != this) {
-    return owner.doorbell_.ring(address);
-  }
-  const QueueTable place = settings_.locate(address.queue);
-  if (wake::Ringer* const ringer = ringer_of(place)) {
-    ringer->rang(settings_.bells.bell(place, address.half));
-  }
-}
-
-wake::Ringer* TableQueues::ringer_of(const QueueTable& place) {
-  if (!settings_.options.ring) {
+wake::Ringer* TableQueues::ringer_of(TableQueue& queue) {
+  if (!ring_) {
     return nullptr;
   }
-  const MutexLock lock(ringers_mutex_);
-  auto& ringer = ringers_[place.table];
+  const MutexLock lock(mutex_);
+  auto& ringer = ringers_[queue.layout().place().table];
   if (!ringer) {
-    ringer = std::make_unique<wake::Ringer>(
-        [this, place](Deadline deadline) { return settings_.bells.read(parts_, place, deadline); },
-        *settings_.options.ring, clock_, random_);
+    ringer = std::make_unique<wake::Ringer>([&queue](Deadline deadline) { return queue.bells(deadline); }, *ring_,
+                                            clock_, parts_.random);
   }
   return ringer.get();
 }
 
-void TableQueues::leave_out(const QueueTable& place, const std::string& host) {
-  if (wake::Ringer* const ringer = ringer_of(place)) {
-    ringer->leave_out(host);
-  }
+Result<std::unique_ptr<NoticeBoard>> TableQueues::open_board(const std::string& name) {
+  return std::unique_ptr<NoticeBoard>(std::make_unique<TableBoard>(queue(name).layout()));
 }
 
-Result<std::unique_ptr<NoticeBoard>> TableQueues::open_board(const std::string& queue) {
-  return std::unique_ptr<NoticeBoard>(std::make_unique<TableBoard>(parts_, settings_.locate(queue), settings_.names));
-}
-
-// Where a table has several queues, their keys are told apart by the queue's name.
-Result<std::unique_ptr<IdempotencyKeys>> TableQueues::open_keys(const std::string& queue) {
-  const std::string scope = settings_.names.range.empty() ? std::string() : queue;
-  return make_table_keys(parts_, settings_.locate(queue), ItemScope{settings_.names, scope});
-}
-
-Result<std::unique_ptr<wake::WakePlace>> TableQueues::open_wake_place(const std::string& queue) {
-  return std::unique_ptr<wake::WakePlace>(std::make_unique<WakePlace>(*this, settings_.locate(queue)));
+Result<std::unique_ptr<wake::WakePlace>> TableQueues::open_wake_place(const std::string& name) {
+  return std::unique_ptr<wake::WakePlace>(std::make_unique<WakePlace>(*this, queue(name)));
 }
 
 }  // namespace sluice::queue::table

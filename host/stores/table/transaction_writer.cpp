@@ -167,7 +167,7 @@ class TransactionWriter {
         return true;
       case core::TransactionPart::key:
         if (effects.key) {
-          draft.add(record_request(place_.table, *effects.key, draft.receipt().id, now, layout_->marks()),
+          draft.add(record_request(place_.table, *effects.key, draft.receipt().id, now, layout_.marks()),
                     {{"its idempotency key"}, part});
         }
         return true;
@@ -185,15 +185,15 @@ class TransactionWriter {
     draft.void_marks.resize(effects.messages.size());
     for (std::size_t i = 0; i < effects.messages.size(); ++i) {
       const EmittedMessage& emitted = effects.messages[i];
-      const auto layout = parts_.layouts(emitted.queue);
-      const auto marks = mapped(layout->marks().mark_ids(emitted.message),
-                                [&](const std::string& id) { return layout->place().table + '/' + id; });
+      const RecordLayout& layout = parts_.layouts(emitted.queue);
+      const auto marks = mapped(layout.marks().mark_ids(emitted.message),
+                                [&](const std::string& id) { return layout.place().table + '/' + id; });
       const auto is_marked = [&marked](const std::string& mark) { return marked.contains(mark); };
       if (draft.left_out.contains(i) || std::any_of(marks.begin(), marks.end(), is_marked)) {
         continue;
       }
       marked.insert(marks.begin(), marks.end());
-      if (!add_message(draft, *layout, emitted, draft.void_marks[i], now)) {
+      if (!add_message(draft, layout, emitted, draft.void_marks[i], now)) {
         return false;
       }
     }
@@ -226,7 +226,7 @@ class TransactionWriter {
     }
     std::set<std::string> tables{place_.table};  // of queues that the transaction has to do with
     for (const EmittedMessage& emitted : effects.messages) {
-      tables.insert(parts_.layouts(emitted.queue)->place().table);
+      tables.insert(parts_.layouts(emitted.queue).place().table);
     }
     for (std::size_t i = 0; i < effects.writes.size(); ++i) {
       const auto& wanted = std::get<ItemWrite>(effects.writes[i].write);
@@ -274,23 +274,23 @@ class TransactionWriter {
     }
     const std::string now = format_timestamp(parts_.clock.wall_now());
     for (const auto& [queue, numbers] : by_queue) {
-      const auto layout = parts_.layouts(queue);
+      const RecordLayout& layout = parts_.layouts(queue);
       std::vector<const NewMessage*> asked;
       for (const std::size_t number : numbers) {
         asked.push_back(&messages[number].message);
       }
-      const auto seen = layout->see(asked, {}, deadline);
+      const auto seen = layout.see(asked, {}, deadline);
       if (!seen && seen.error().kind == dynamo::ErrorKind::access_denied) {
         draft.refuse(core::refused(
             {"a message to queue " + queue}, ErrorCode::denied,
-            "whether it is a duplicate cannot be told: " + store_error(layout->place(), seen.error()).message()));
+            "whether it is a duplicate cannot be told: " + store_error(layout.place(), seen.error()).message()));
         return std::nullopt;
       }
       SLUICE_PASS_ON(seen);
       for (std::size_t k = 0; k < numbers.size(); ++k) {
-        RecordLayout::SentBefore before = layout->sent_before(*asked[k], *seen);
+        RecordLayout::SentBefore before = layout.sent_before(*asked[k], *seen);
         // The message that ends with this transaction gives its key back by it.
-        const bool own = layout->scope() == layout_->scope() && before.unique.first == draft.receipt().id;
+        const bool own = layout.scope() == layout_.scope() && before.unique.first == draft.receipt().id;
         before.held = before.held && !own;
         draft.void_marks[numbers[k]] = before.unique.token;
         if (before.first(now) != nullptr) {
@@ -471,7 +471,7 @@ class TransactionWriter {
 
   const StoreParts& parts_;
   const QueueTable& place_;
-  const std::unique_ptr<RecordLayout> layout_;
+  const RecordLayout& layout_;
   OpenTransactions& open_;
 };
 

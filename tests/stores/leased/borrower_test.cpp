@@ -143,7 +143,7 @@ TEST_F(LeasedBorrowerTest, HostsAreRungOnceAGroupIsHeldBackNoMore) {
     rings = 0;
     return id;
   };
-  const auto oper = make_leased_operator(queue_, doorbell_);
+  const auto oper = make_leased_operator(queue_);
   const auto remove = [&](const std::string& id) {
     const Change removal{.id = id, .action = ChangeAction::remove};
     EXPECT_EQ(oper->change(std::span(&removal, 1), soon()).front().status, ChangeStatus::applied);
@@ -196,7 +196,7 @@ TEST_F(LeasedBorrowerTest, AGroupWaitsForEachOfItsDeadLettersThatHoldsIt) {
   EXPECT_THAT(take(in_order), IsEmpty());
   EXPECT_EQ(end(dead_, {.receipt = dead->deliveries[1].receipt}).status, SettleStatus::applied);
   EXPECT_THAT(take(in_order), IsEmpty());
-  const auto oper = make_leased_operator(queue_, doorbell_);
+  const auto oper = make_leased_operator(queue_);
   const Change redrive{.id = "3", .action = ChangeAction::redrive};
   EXPECT_EQ(oper->change(std::span(&redrive, 1), soon()).front().status, ChangeStatus::applied);
   EXPECT_THAT(items("orders%"), IsEmpty());
@@ -282,7 +282,7 @@ TEST_F(LeasedBorrowerTest, WhoWaitsAndClaimsByCallOwnsNothingAndHasWhatItTakesFo
 TEST_F(LeasedBorrowerTest, ReceiptsOfAnotherProcessAreHonoured) {
   send({.id = "own", .body = "x"});
   send({.body = "y"});
-  LeasedQueue elsewhere(locate_("orders"), kShards, parts_, random_);
+  LeasedQueue elsewhere(locate_("orders"), kShards, parts_);
   const auto of_another = borrowing(elsewhere, Half::standard);
   Source& other = *of_another;
   for (const Delivery& delivery : take()) {
@@ -360,7 +360,7 @@ TEST_F(LeasedBorrowerTest, WhoEndsWhatAnotherHasClaimedKeepsTheFailuresBefore) {
   end(take().front().receipt, CompletionAction::retry, {.error = "first", .handler = "h"});
   const auto again = take();
   ASSERT_THAT(again, SizeIs(1));
-  LeasedQueue elsewhere(locate_("orders"), kShards, parts_, random_);
+  LeasedQueue elsewhere(locate_("orders"), kShards, parts_);
   const auto other = borrowing(elsewhere, Half::standard);
   EXPECT_EQ(end(*other, {.receipt = again.front().receipt,
                          .action = CompletionAction::retry,

@@ -137,13 +137,14 @@ class LeasedRig : public ::testing::Test {
   std::function<table::QueueTable(const std::string&)> locate_{[](const std::string& queue) {
     return table::QueueTable{queue, queue == "plain" ? "plain" : kTable, "", ""};
   }};
-  table::RecordLayouts layouts_{[this](const std::string& queue) {
-    return queue == "plain" ? dynamomq::make_dynamomq_layout(parts_, locate_(queue)) : make_leased_layout(queue_);
+  table::RecordLayouts layouts_{[this](const std::string& queue) -> const table::RecordLayout& {
+    return queue == "plain" ? *plain_ : *queue_.layout;
   }};
-  table::StoreParts parts_{client_, table_clock_, runner_, nonces_, layouts_};
-  LeasedQueue queue_{locate_("orders"), kShards, parts_, random_};
   Doorbell doorbell_;
-  std::unique_ptr<Sender> sender_ = make_leased_sender(queue_, doorbell_);
+  table::StoreParts parts_{client_, table_clock_, runner_, nonces_, random_, doorbell_, layouts_};
+  const std::unique_ptr<table::RecordLayout> plain_ = dynamomq::make_dynamomq_layout(parts_, locate_("plain"));
+  LeasedQueue queue_{locate_("orders"), kShards, parts_};
+  std::unique_ptr<Sender> sender_ = make_leased_sender(queue_);
   owned::Remarks remarks_{{}, clock_};
   OwnedTable table_{{.table = kTable, .host = "borrower", .own_thread = false},
                     parts_,
@@ -154,7 +155,7 @@ class LeasedRig : public ::testing::Test {
   /// Not started, so that it borrows.
   std::unique_ptr<Source> borrowing(LeasedQueue& queue, Half half) {
     halves_.push_back(std::make_unique<LeasedHalf>(table_, queue, half));
-    return make_leased_source(*halves_.back(), doorbell_);
+    return make_leased_source(*halves_.back());
   }
   const std::unique_ptr<Source> of_messages_ = borrowing(queue_, Half::standard);
   const std::unique_ptr<Source> of_dead_letters_ = borrowing(queue_, Half::dlq);

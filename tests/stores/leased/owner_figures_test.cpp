@@ -44,7 +44,7 @@ class Asker {
   }
 
   OwnerWorld& world_;
-  std::unique_ptr<queue::leased::LeasedQueues> queues_;
+  std::unique_ptr<queue::table::TableQueues> queues_;
   std::unique_ptr<queue::Operator> oper_;
 };
 

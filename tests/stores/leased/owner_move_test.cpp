@@ -27,7 +27,7 @@ using State = Mover::Step::State;
 
 constexpr const char* kTarget = "orders2";
 
-std::unique_ptr<queue::leased::LeasedQueues> queues_of(OwnerHost& process, Random& random) {
+std::unique_ptr<queue::table::TableQueues> queues_of(OwnerHost& process, Random& random) {
   queue::leased::LeasedOptions options{{.host = process.name}};
   options.own_threads = false;
   return queue::leased::make_leased_queues(options, process.client(), process.clock, random);
@@ -45,8 +45,8 @@ class MoverProcess {
     if (change) {
       change(plan);
     }
-    custody_ = queues_->take_ownership(kOwnersQueue,
-                                       plan.resumed ? std::vector<Half>{Half::standard, Half::dlq} : plan.halves);
+    custody_ = queues_->queue(kOwnersQueue)
+                   .take_ownership(plan.resumed ? std::vector<Half>{Half::standard, Half::dlq} : plan.halves);
     mover_ =
         std::make_unique<Mover>(operate::MoveEnds{custody_->oper(), *to_, *from_board_, *to_board_, custody_.get()},
                                 process_.clock, nullptr, plan);
@@ -78,7 +78,7 @@ class MoverProcess {
   OwnerWorld& world_;
   OwnerHost& process_;
   SeededRandom random_{std::hash<std::string>()(process_.name)};
-  std::unique_ptr<queue::leased::LeasedQueues> queues_ = queues_of(process_, random_);
+  std::unique_ptr<queue::table::TableQueues> queues_ = queues_of(process_, random_);
   std::unique_ptr<queue::Operator> to_ = *queues_->open_operator(kTarget);
   std::unique_ptr<queue::NoticeBoard> from_board_ = *queues_->open_board(kOwnersQueue);
   std::unique_ptr<queue::NoticeBoard> to_board_ = *queues_->open_board(kTarget);

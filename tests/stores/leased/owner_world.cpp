@@ -38,16 +38,16 @@ OwnerHost::OwnerHost(const WorldPlan& plan, const std::string& incarnation, mode
       locate_([](const std::string& queue) {
         return queue::table::QueueTable{queue, kOwnersTable, "", "us-east-1"};
       }),
-      layouts_([this](const std::string&) { return leased::make_leased_layout(queue_); }),
-      parts_{*client_, table_clock_, runner_, nonces_, layouts_},
-      queue_(locate_(kOwnersQueue), plan.shards, parts_, random_),
+      layouts_([this](const std::string&) -> const queue::table::RecordLayout& { return *queue_.layout; }),
+      parts_{*client_, table_clock_, runner_, nonces_, random_, doorbell_, layouts_},
+      queue_(locate_(kOwnersQueue), plan.shards, parts_),
       remarks_([this](const std::string& line) { warnings.push_back(line); }, clock) {
   table_ = std::make_unique<leased::OwnedTable>(
       queue::owned::OwnershipCoordinator::Settings{
           .table = kOwnersTable, .host = name, .lease = plan.lease, .own_thread = false},
       parts_, remarks_, clock, [this](const std::string&) -> leased::LeasedQueue& { return queue_; });
   half_ = std::make_unique<leased::LeasedHalf>(*table_, queue_, queue::Half::standard);
-  source_ = leased::make_leased_source(*half_, doorbell_);
+  source_ = leased::make_leased_source(*half_);
 }
 
 void OwnerHost::start() {

@@ -147,9 +147,9 @@ class OwnerHost {
   queue::table::NonceSource nonces_;
   std::function<queue::table::QueueTable(const std::string&)> locate_;
   queue::table::RecordLayouts layouts_;
+  queue::Doorbell doorbell_;
   queue::table::StoreParts parts_;
   queue::leased::LeasedQueue queue_;
-  queue::Doorbell doorbell_;
   queue::owned::Remarks remarks_;
   std::unique_ptr<queue::leased::OwnedTable> table_;
   std::unique_ptr<queue::leased::LeasedHalf> half_;

@@ -37,7 +37,7 @@ class LeasedWake : public LeasedRig {
     source_->start({.on_ready = [this] { ++woken_; }});
   }
 
-  std::unique_ptr<LeasedQueues> make(const std::string& name, std::optional<std::string> ring) {
+  std::unique_ptr<table::TableQueues> make(const std::string& name, std::optional<std::string> ring) {
     LeasedOptions options;
     options.queues["orders"] = {.table = kTable, .shards = kShards};
     options.host = name;
@@ -76,7 +76,7 @@ class LeasedWake : public LeasedRig {
   }
 
   std::optional<wake::DatagramListener> listener_;
-  std::unique_ptr<LeasedQueues> host_;
+  std::unique_ptr<table::TableQueues> host_;
   std::unique_ptr<wake::WakePlace> place_;
   std::unique_ptr<Source> source_;
   int woken_ = 0;
@@ -160,26 +160,19 @@ class BothLayoutsWake : public LeasedWake {
     leased.queues["orders"] = {.table = kTable, .shards = kShards};
     leased.queues["letters"] = {.table = kTable, .shards = 1};
     leased.own_threads = false;
-    leased.ring = std::string();
-    leased.others = [this](const std::string& queue) { return queue == "plain" ? plain_.get() : nullptr; };
-    leased_ = make_leased_queues(leased, client_, clock_, random_);
-    plain_ = dynamomq::make_dynamomq_queues(
-        {{.host = "both",
-          .region = "eu-west-1",
-          .ring = std::string(),
-          .others = [this](const std::string& queue) { return queue == "plain" ? nullptr : leased_.get(); }}},
-        client_, clock_, random_);
+    both_ = std::make_unique<table::TableQueues>(
+        table::TableOptions{.host = "both", .region = "eu-west-1", .ring = std::string()}, client_, clock_, random_,
+        [plain = dynamomq::in_dynamomq_tables({}), leased = in_leased_tables(leased, clock_)](
+            const auto& parts, const std::string& queue) { return (queue == "plain" ? plain : leased)(parts, queue); });
   }
-
-  Queues& of(const std::string& queue) { return queue == "plain" ? static_cast<Queues&>(*plain_) : *leased_; }
 
   /// Works off a message of `from` with an emit to `to`.
   void emit(const std::string& from, const std::string& to) {
     NewMessage message;
     message.body = "x";
-    const auto sent = (*of(from).open_sender(from))->send(std::span(&message, 1), soon()).front();
+    const auto sent = (*both_->open_sender(from))->send(std::span(&message, 1), soon()).front();
     ASSERT_EQ(sent.status, SendStatus::sent) << sent.error.message();
-    const auto source = *of(from).open_source({from, Half::standard});
+    const auto source = *both_->open_source({from, Half::standard});
     const auto claimed = source->claim({.max = 1, .visibility = 30s}, soon());
     ASSERT_TRUE(claimed);
     ASSERT_EQ(claimed->deliveries.size(), 1U);
@@ -191,21 +184,19 @@ class BothLayoutsWake : public LeasedWake {
     ASSERT_EQ(settled.status, SettleStatus::applied) << settled.error.message();
   }
 
-  std::unique_ptr<LeasedQueues> leased_;
-  std::unique_ptr<table::TableQueues> plain_;
+  std::unique_ptr<table::TableQueues> both_;
 };
 
 TEST_F(BothLayoutsWake, WhatAHandlerSendsToALeasedQueueIsRungForAtItsHosts) {
   ASSERT_TRUE(place_->announce(announcement(), soon()));
   emit("plain", "orders");
-  plain_.reset();
-  leased_.reset();
+  both_.reset();
   EXPECT_THAT(bells(), ElementsAre("queues/orders"));
 }
 
 TEST_F(BothLayoutsWake, WhatAHandlerSendsToAQueueOfTheOtherLayoutWakesItHere) {
   int woken = 0;
-  const auto plain = *plain_->open_source({"plain", Half::standard});
+  const auto plain = *both_->open_source({"plain", Half::standard});
   plain->start({.on_ready = [&woken] { ++woken; }});
   emit("letters", "plain");
   EXPECT_EQ(woken, 1);
