@@ -523,10 +523,10 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const s
   }
   auto queues = std::make_unique<queue::table::TableQueues>(
       common, (*connection)->client(), clock_, random_,
-      [this, plain = queue::dynamomq::in_dynamomq_tables(places),
-       leased = queue::leased::in_leased_tables(leased, clock_)](const auto& parts, const std::string& queue) {
+      [this, in_own = queue::dynamomq::in_dynamomq_tables(places),
+       in_leased = queue::leased::in_leased_tables(leased, clock_)](const auto& parts, const std::string& queue) {
         // Without a name: the one that stands for the table of those that messages make.
-        return queue.empty() || config_.leased(queue) ? leased(parts, queue) : plain(parts, queue);
+        return queue.empty() || config_.leased(queue) ? in_leased(parts, queue) : in_own(parts, queue);
       });
   auto opened = std::make_unique<OpenStore>();
   opened->connection = std::move(*connection);

@@ -49,8 +49,8 @@ std::optional<wake::Announcement> announcement_of(const std::string& table, cons
 /// What a process owns in all leased tables. Thread-safe.
 class OwnedTables : boost::noncopyable {
  public:
-  OwnedTables(const LeasedOptions& options, const Clock& clock)
-      : options(options), machine(clock), remarks(options.warn, clock) {}
+  OwnedTables(const LeasedOptions& given, const Clock& clock)
+      : options(given), machine(clock), remarks(given.warn, clock) {}
 
   /// Everything that this process owns of a table has one lease. Of that queue and others.
   OwnedTable& table_of(LeasedQueue& queue) {
@@ -83,6 +83,7 @@ class OwnedTables : boost::noncopyable {
   std::map<std::string, std::unique_ptr<OwnedTable>> tables_ SLUICE_GUARDED_BY(mutex_);
 };
 
+/// One of the queues in these tables.
 class QueueInLeasedTable final : public table::TableQueue {
  public:
   /// The tables outlive it but for its end.
@@ -160,10 +161,9 @@ class QueueInLeasedTable final : public table::TableQueue {
   void bring_up_to_date(std::vector<Heartbeat>& beats) {
     const MutexLock lock(mutex_);
     for (const auto& [half, mine] : halves_) {
-      const auto beat = std::find_if(beats.begin(), beats.end(), [&mine = mine](const Heartbeat& one) {
-        return one.host == mine->table.coordinator.host();
-      });
-      if (beat != beats.end()) {
+      const std::string& host = mine->table.coordinator.host();
+      const auto own = [&host](const Heartbeat& beat) { return beat.host == host; };
+      if (const auto beat = std::find_if(beats.begin(), beats.end(), own); beat != beats.end()) {
         beat->written_at = queue_.parts.clock.wall_now();
         mine->owned.put_figures(*beat);
       }

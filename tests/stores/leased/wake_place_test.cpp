@@ -162,8 +162,10 @@ class BothLayoutsWake : public LeasedWake {
     leased.own_threads = false;
     both_ = std::make_unique<table::TableQueues>(
         table::TableOptions{.host = "both", .region = "eu-west-1", .ring = std::string()}, client_, clock_, random_,
-        [plain = dynamomq::in_dynamomq_tables({}), leased = in_leased_tables(leased, clock_)](
-            const auto& parts, const std::string& queue) { return (queue == "plain" ? plain : leased)(parts, queue); });
+        [in_own = dynamomq::in_dynamomq_tables({}), in_leased = in_leased_tables(leased, clock_)](
+            const auto& parts, const std::string& queue) {
+          return (queue == "plain" ? in_own : in_leased)(parts, queue);
+        });
   }
 
   /// Works off a message of `from` with an emit to `to`.
