@@ -359,10 +359,10 @@ class Claimer {
 /// Made for one call. Not thread-safe.
 class CompletionWriter final : public table::DeliveryWriter {
  public:
-  CompletionWriter(const table::StoreParts& parts, const table::QueueTable& place, Half half, HalfState& state)
-      : DeliveryWriter(parts, place, kNames, version_of, state.doubts, state.transactions),
+  CompletionWriter(QueueState& queue, Half half)
+      : DeliveryWriter(*queue.layout, queue.state_of(half).doubts, queue.state_of(half).transactions),
         half_(half),
-        state_(state) {}
+        state_(queue.state_of(half)) {}
 
  private:
   // The claims of this store are remembered. Of those that another one made, and hands its receipts on, the records
@@ -451,7 +451,7 @@ class DynamoMqSource final : public Source {
   }
 
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override {
-    auto results = writer().settle(completions, deadline);
+    auto results = CompletionWriter(queue_, address_.half).settle(completions, deadline);
     bool ended = false;
     for (std::size_t i = 0; i < results.size(); ++i) {
       ended = ended || has_ended(completions[i], results[i]);
@@ -464,14 +464,10 @@ class DynamoMqSource final : public Source {
   }
 
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override {
-    return writer().extend(receipts, visibility, deadline);
+    return CompletionWriter(queue_, address_.half).extend(receipts, visibility, deadline);
   }
 
  private:
-  CompletionWriter writer() {
-    return {queue_.layout->parts(), queue_.layout->place(), address_.half, queue_.state_of(address_.half)};
-  }
-
   // Fixed after construction.
   QueueState& queue_;
   const QueueAddress address_;

@@ -33,8 +33,7 @@ class LeasedWriter final : public table::DeliveryWriter {
   /// `strict_fence`: what is committed with effects holds only while the shard is in the hands that it went out of. The
   /// queue outlives it.
   LeasedWriter(LeasedQueue& queue, Half half, bool strict_fence = false)
-      : DeliveryWriter(queue.parts, queue.place, kNames, version_of, queue.writer(half).doubts,
-                       queue.writer(half).transactions),
+      : DeliveryWriter(*queue.layout, queue.writer(half).doubts, queue.writer(half).transactions),
         half_(half),
         strict_fence_(strict_fence),
         state_(queue.writer(half)) {}

@@ -241,7 +241,7 @@ void DeliveryWriter::look_into(std::span<DeliveryWrite> writes, const Rewrite& r
     const dynamo::Item* const record = record_of(*records, write->key_);
     const std::string nonce = record == nullptr ? std::string() : dynamo::text_of(*record, names_.nonce);
     const auto found =
-        record == nullptr ? std::nullopt : std::optional(core::RecordTrace{nonce, version_of_(*record).number});
+        record == nullptr ? std::nullopt : std::optional(core::RecordTrace{nonce, layout_.version_of(*record).number});
     if (doubtful(*write)) {
       tell(*write, found);
     }

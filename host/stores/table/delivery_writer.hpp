@@ -11,8 +11,8 @@
 #include "base/deadline.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/core/transitions.hpp"
+#include "host/stores/table/record_layout.hpp"
 #include "host/stores/table/statements.hpp"
-#include "host/stores/table/store_parts.hpp"
 #include "host/stores/table/transaction_writer.hpp"
 #include "host/stores/table/writer_memory.hpp"
 
@@ -33,8 +33,6 @@ class DeliveryWriter : boost::noncopyable {
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline);
 
  protected:
-  /// That of a record, as its layout spells it.
-  using VersionOf = VersionMark (*)(const dynamo::Item& record);
   /// Makes the write about the n-th lease, for a record of that version.
   using Rewrite = std::function<DeliveryWrite(std::size_t index, std::int64_t version, bool with_failure)>;
   /// What is known of the message of a receipt.
@@ -47,12 +45,11 @@ class DeliveryWriter : boost::noncopyable {
     std::optional<SettleResult> decided{};  ///< what becomes of it; nothing is written then
   };
 
-  DeliveryWriter(StoreParts parts, const QueueTable& place, const LayoutNames& names, VersionOf version_of,
-                 DoubtfulWrites& doubts, OpenTransactions& transactions)
-      : parts_(parts),
-        place_(place),
-        names_(names),
-        version_of_(version_of),
+  DeliveryWriter(const RecordLayout& layout, DoubtfulWrites& doubts, OpenTransactions& transactions)
+      : parts_(layout.parts()),
+        place_(layout.place()),
+        layout_(layout),
+        names_(layout.names()),
         doubts_(doubts),
         transactions_(transactions) {}
 
@@ -68,7 +65,7 @@ class DeliveryWriter : boost::noncopyable {
   /// One write about each lease, with what became of it. One that cannot be made as it was is made anew.
   std::vector<DeliveryWrite> commit(const Rewrite& write_of, Deadline deadline);
 
-  const StoreParts parts_;
+  const StoreParts& parts_;
   const QueueTable& place_;
   std::vector<Lease> leases_;  // of the call
 
@@ -84,8 +81,8 @@ class DeliveryWriter : boost::noncopyable {
   /// in doubt.
   void look_into(std::span<DeliveryWrite> writes, const Rewrite& rewrite, bool with_failure, Deadline deadline);
 
+  const RecordLayout& layout_;
   const LayoutNames& names_;
-  const VersionOf version_of_;
   DoubtfulWrites& doubts_;
   OpenTransactions& transactions_;
 };
