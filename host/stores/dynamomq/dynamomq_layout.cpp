@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/ranges.hpp"
 #include "dynamo/item_reading.hpp"
 #include "host/stores/dynamomq/dynamomq_roles.hpp"
 #include "host/stores/dynamomq/record.hpp"
@@ -14,7 +15,16 @@ class DynamoMqLayout final : public table::RecordLayout {
       : RecordLayout(parts, std::move(place), kNames, {}) {}
 
   dynamo::Result<table::FoundRecords> find(const std::set<std::string>& ids, Deadline deadline) const override {
-    return read_records(parts(), place(), ids, deadline);
+    const auto keys = mapped(ids, [](const std::string& id) { return kNames.key(id); });
+    SLUICE_TRY(items, table::read_items(parts().client, place().table, keys, deadline));
+    table::FoundRecords records;
+    for (const std::string& id : ids) {
+      records[id];
+    }
+    for (dynamo::Item& item : *items) {
+      records[kNames.id_of(item)].item = std::move(item);
+    }
+    return records;
   }
   bool is_storable_id(std::string_view id) const override { return dynamomq::is_storable_id(id); }
   StoredMessage decode(const dynamo::Item& item) const override { return decode_record(item); }

@@ -45,6 +45,9 @@ dynamo::ItemWrite announce_request(const std::string& table, const wake::Announc
   request.values.emplace(":own", wake::encode(announcement));
   request.values.emplace(":expires", dynamo::AttributeValue::number(expires.count()));
   for (const auto& [name, value] : outdated) {
+    if (name == bell_attribute(announcement.host)) {
+      continue;  // its own from before the machine's clock was known to be wrong
+    }
     const bool first = request.condition.empty();
     const std::string old = "old" + std::to_string(request.names.size());
     request.update += (first ? " REMOVE #" : ", #") + old;

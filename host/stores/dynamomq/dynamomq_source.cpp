@@ -83,8 +83,9 @@ class Claimer {
   static constexpr Duration kUnclaimableRest = std::chrono::seconds(60);  ///< of a record that refuses any claim
 
   Claimer(QueueState& queue, Half half)
-      : parts_(queue.layout->parts()),
-        place_(queue.layout->place()),
+      : layout_(*queue.layout),
+        parts_(layout_.parts()),
+        place_(layout_.place()),
         half_(half),
         state_(queue.state_of(half)),
         backlog_(state_.backlog) {}
@@ -315,7 +316,7 @@ class Claimer {
     for (const UnresolvedClaim& claim : claims) {
       ids.insert(claim.candidate.id);
     }
-    const auto records = read_records(parts_, place_, ids, deadline);
+    const auto records = layout_.find(ids, deadline);
     if (!records) {
       for (auto& claim : claims) {
         state_.claims.remember(std::move(claim));
@@ -348,6 +349,7 @@ class Claimer {
     }
   }
 
+  const table::RecordLayout& layout_;
   const table::StoreParts& parts_;
   const table::QueueTable& place_;
   Half half_;
@@ -364,6 +366,8 @@ class CompletionWriter final : public table::DeliveryWriter {
         half_(half),
         state_(queue.state_of(half)) {}
 
+  using DeliveryWriter::settle;
+
  private:
   // The claims of this store are remembered. Of those that another one made, and hands its receipts on, the records
   // tell.
@@ -378,7 +382,7 @@ class CompletionWriter final : public table::DeliveryWriter {
         unknown.insert(receipt.id);
       }
     }
-    const auto records = read_records(parts_, place_, unknown, deadline);
+    const auto records = layout_.find(unknown, deadline);
     for (Lease& lease : leases_) {
       if (lease.record.sent_at) {
         continue;

@@ -54,20 +54,6 @@ dynamo::QueryRequest query_of_half(const table::QueueTable& place, Half half) {
   return query;
 }
 
-dynamo::Result<table::FoundRecords> read_records(const table::StoreParts& parts, const table::QueueTable& place,
-                                                 const std::set<std::string>& ids, Deadline deadline) {
-  const auto keys = mapped(ids, [](const std::string& id) { return kNames.key(id); });
-  SLUICE_TRY(items, table::read_items(parts.client, place.table, keys, deadline));
-  table::FoundRecords records;
-  for (const std::string& id : ids) {
-    records[id];
-  }
-  for (dynamo::Item& item : *items) {
-    records[kNames.id_of(item)].item = std::move(item);
-  }
-  return records;
-}
-
 void put_new(const table::RecordLayout& layout, std::span<const Insert> inserts, Deadline deadline) {
   const table::QueueTable& place = layout.place();
   auto writes = mapped(inserts, [&](const Insert& insert) {

@@ -24,10 +24,6 @@ namespace sluice::queue::dynamomq {
 /// Reads one half, from the index.
 dynamo::QueryRequest query_of_half(const table::QueueTable& place, Half half);
 
-/// Consistent reads of whole records. There is an entry for each id.
-dynamo::Result<table::FoundRecords> read_records(const table::StoreParts& parts, const table::QueueTable& place,
-                                                 const std::set<std::string>& ids, Deadline deadline);
-
 /// Puts what has neither a deduplication id nor a unique key, and finds out by the nonces of the items what became of
 /// those whose answers were lost. Sets the result of each that is not there then.
 using Insert = table::KeyedInserter::Draft;

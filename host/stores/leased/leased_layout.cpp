@@ -30,9 +30,8 @@ class LeasedLayout final : public table::RecordLayout {
   explicit LeasedLayout(LeasedQueue& queue)
       : RecordLayout(queue.parts, queue.place, kNames, queue.place.queue), queue_(queue) {}
 
-  dynamo::Result<table::FoundRecords> find(const std::set<std::string>& ids, Deadline deadline) const override {
-    return find_records(parts().client, place(), ids, deadline);
-  }
+  /// Wherever they lie, as ids and aliases say.
+  dynamo::Result<table::FoundRecords> find(const std::set<std::string>& ids, Deadline deadline) const override;
   bool is_storable_id(std::string_view id) const override { return leased::is_storable_id(place().queue, id); }
   StoredMessage decode(const dynamo::Item& item) const override { return decode_record(item); }
   StoredMessage decode_state(const dynamo::Item& item) const override { return decode_standing(item); }
@@ -92,13 +91,12 @@ dynamo::Result<PlacedItems> read_places(dynamo::Client& client, const table::Que
   return found;
 }
 
-dynamo::Result<table::FoundRecords> find_records(dynamo::Client& client, const table::QueueTable& table,
-                                                 const std::set<std::string>& ids, Deadline deadline) {
+dynamo::Result<table::FoundRecords> LeasedLayout::find(const std::set<std::string>& ids, Deadline deadline) const {
   table::FoundRecords records;
   for (const std::string& id : ids) {
     records[id];
   }
-  const std::string& queue = table.queue;
+  const std::string& queue = place().queue;
   // First where the id says and at its alias, then where that leads, then among what is nobody's.
   const auto near = [&](const std::string& id, const table::FoundRecord&) {
     std::vector<Place> places{alias_place(queue, id)};
@@ -122,10 +120,10 @@ dynamo::Result<table::FoundRecords> find_records(dynamo::Client& client, const t
     std::set<Place> places;
     std::transform(looked_at.begin(), looked_at.end(), std::inserter(places, places.end()),
                    [](const auto& one) { return one.first; });
-    SLUICE_TRY(items, read_places(client, table, places, deadline));
-    for (auto& [place, item] : *items) {
-      const std::string& id = looked_at.at(place);
-      if (place == alias_place(queue, id)) {
+    SLUICE_TRY(items, read_places(parts().client, place(), places, deadline));
+    for (auto& [lies, item] : *items) {
+      const std::string& id = looked_at.at(lies);
+      if (lies == alias_place(queue, id)) {
         records[id].alias = alias_target(item).key();
       } else if (id_of(item) == id) {
         records[id].item = std::move(item);
@@ -208,8 +206,8 @@ class LeasedInserter final : public table::KeyedInserter {
 
 }  // namespace
 
-void insert_keyed(LeasedQueue& queue, std::vector<KeyedDraft> drafts, Deadline deadline) {
-  LeasedInserter(*queue.layout).insert(std::move(drafts), deadline);
+void insert_keyed(const table::RecordLayout& layout, std::vector<KeyedDraft> drafts, Deadline deadline) {
+  LeasedInserter(layout).insert(std::move(drafts), deadline);
 }
 
 }  // namespace sluice::queue::leased

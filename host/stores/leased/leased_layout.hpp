@@ -19,9 +19,6 @@ using PlacedItems = std::map<Place, dynamo::Item>;
 /// Those that are there; consistent, a hundred at a time.
 dynamo::Result<PlacedItems> read_places(dynamo::Client& client, const table::QueueTable& table,
                                         const std::set<Place>& places, Deadline deadline);
-/// The messages of these ids, wherever they lie, as ids and aliases say; an entry for each id. Consistent.
-dynamo::Result<table::FoundRecords> find_records(dynamo::Client& client, const table::QueueTable& table,
-                                                 const std::set<std::string>& ids, Deadline deadline);
 
 /// How this layout holds messages, and what goes with them. The queue outlives it.
 std::unique_ptr<table::RecordLayout> make_leased_layout(LeasedQueue& queue);
@@ -29,6 +26,6 @@ std::unique_ptr<table::RecordLayout> make_leased_layout(LeasedQueue& queue);
 /// Puts records whose place their id does not say, or that are not to be there twice: each with its alias, 2 write
 /// units more, in the place of the one that was read. Its items have `i` where their place is not their id's.
 using KeyedDraft = table::KeyedInserter::Draft;
-void insert_keyed(LeasedQueue& queue, std::vector<KeyedDraft> drafts, Deadline deadline);
+void insert_keyed(const table::RecordLayout& layout, std::vector<KeyedDraft> drafts, Deadline deadline);
 
 }  // namespace sluice::queue::leased

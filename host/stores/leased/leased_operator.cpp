@@ -335,7 +335,7 @@ class LeasedOperator final : public table::RecordOperator {
         fates[i] = {SendStatus::failed, {}, item.error()};
       }
     }
-    insert_keyed(queue_, std::move(drafts), deadline);
+    insert_keyed(layout_, std::move(drafts), deadline);
     auto results = table::put_results(std::move(fates));
     parts_.doorbell.ring_put(place().queue, results);
     return results;
@@ -470,7 +470,7 @@ class LeasedOperator final : public table::RecordOperator {
         gone.push_back(out_of(task->item));
       }
     }
-    drop_aliases(parts_, place(), gone, deadline);
+    drop_aliases(layout_, gone, deadline);
   }
 
   // In transactions that look at who owns the shards. Whoever was frozen before such a write, for however long, writes

@@ -177,7 +177,7 @@ class LeasedSender final : public Sender {
         keyed.push_back({.item = std::move(draft->item), .result = draft->result, .message = draft->message});
       }
     }
-    insert_keyed(queue_, std::move(keyed), deadline);
+    insert_keyed(*queue_.layout, std::move(keyed), deadline);
     std::vector<std::string> open;  // partitions that have not been found throttled
     for (std::uint32_t shard = 0; shard < shards; ++shard) {
       open.push_back(partition_of(queue_.place.queue, Half::standard, shard));

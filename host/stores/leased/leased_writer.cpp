@@ -38,21 +38,20 @@ owned::Out out_of(const dynamo::Item& item) {
   return out;
 }
 
-void drop_aliases(const table::StoreParts& parts, const table::QueueTable& place, std::span<const owned::Out> gone,
-                  Deadline deadline) {
+void drop_aliases(const table::RecordLayout& layout, std::span<const owned::Out> gone, Deadline deadline) {
   std::vector<RecordWrite> removals;
   for (const auto& out : gone) {
     if (has_alias(out)) {
-      const Place alias = alias_place(place.queue, out.id);
+      const Place alias = alias_place(layout.place().queue, out.id);
       removals.push_back(
           {.kind = RecordWrite::Kind::remove,
-           .table = place.table,
+           .table = layout.place().table,
            .expected = {.id = alias.partition, .version = {AttributeValue(out.spot.second)}, .sort = alias.sort},
            .names = &kAliasNames});
     }
   }
   if (!removals.empty()) {
-    parts.runner.run(std::move(removals), table::Repetition::until_known, deadline);
+    layout.parts().runner.run(std::move(removals), table::Repetition::until_known, deadline);
   }
 }
 
@@ -96,7 +95,7 @@ void LeasedWriter::look_up(Deadline deadline) {
   if (ids.empty()) {
     return;
   }
-  const auto found = find_records(parts_.client, place_, ids, deadline);
+  const auto found = layout_.find(ids, deadline);
   for (std::size_t i = 0; i < leases_.size(); ++i) {
     Lease& lease = leases_[i];
     const Receipt& receipt = *lease.receipt;
@@ -210,7 +209,7 @@ std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> compl
                                                std::span<const owned::Out> outs, Deadline deadline) {
   outs_.assign(outs.begin(), outs.end());
   auto results = DeliveryWriter::settle(completions, deadline);
-  drop_aliases(parts_, place_, gone_, deadline);
+  drop_aliases(layout_, gone_, deadline);
   return results;
 }
 

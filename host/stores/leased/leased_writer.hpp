@@ -21,8 +21,7 @@ owned::Out out_of(const dynamo::Item& item);
 
 /// Takes away the aliases of messages that are gone. One that leads nowhere does no harm: whoever sends with its id
 /// again overwrites it.
-void drop_aliases(const table::StoreParts& parts, const table::QueueTable& place, std::span<const owned::Out> gone,
-                  Deadline deadline);
+void drop_aliases(const table::RecordLayout& layout, std::span<const owned::Out> gone, Deadline deadline);
 
 /// Settles and extends deliveries of one queue half. A removal is one statement of a batch, 1 WCU; a retry or release
 /// the same as an update. A dead letter moves to the other half's partition under a new key, with an alias by which its

@@ -205,7 +205,7 @@ void DeliveryWriter::perform(std::span<DeliveryWrite> writes, Deadline deadline)
       write.outcome.fate = StatementFate::refused;
     }
   }
-  commit_transactions(parts_, place_, transactions_, in_transactions, deadline);
+  commit_transactions(layout_, transactions_, in_transactions, deadline);
 }
 
 void DeliveryWriter::look_into(std::span<DeliveryWrite> writes, const Rewrite& rewrite, bool with_failure,

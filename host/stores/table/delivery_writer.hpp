@@ -29,7 +29,6 @@ class DeliveryWriter : boost::noncopyable {
  public:
   virtual ~DeliveryWriter() = default;
 
-  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline);
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline);
 
  protected:
@@ -46,12 +45,14 @@ class DeliveryWriter : boost::noncopyable {
   };
 
   DeliveryWriter(const RecordLayout& layout, DoubtfulWrites& doubts, OpenTransactions& transactions)
-      : parts_(layout.parts()),
+      : layout_(layout),
+        parts_(layout.parts()),
         place_(layout.place()),
-        layout_(layout),
         names_(layout.names()),
         doubts_(doubts),
         transactions_(transactions) {}
+
+  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline);
 
   /// Fills in what is known of each lease. `completions`: how they end; empty: they are extended.
   virtual void find(std::span<const Completion> completions, Deadline deadline) = 0;
@@ -65,6 +66,7 @@ class DeliveryWriter : boost::noncopyable {
   /// One write about each lease, with what became of it. One that cannot be made as it was is made anew.
   std::vector<DeliveryWrite> commit(const Rewrite& write_of, Deadline deadline);
 
+  const RecordLayout& layout_;
   const StoreParts& parts_;
   const QueueTable& place_;
   std::vector<Lease> leases_;  // of the call
@@ -81,7 +83,6 @@ class DeliveryWriter : boost::noncopyable {
   /// in doubt.
   void look_into(std::span<DeliveryWrite> writes, const Rewrite& rewrite, bool with_failure, Deadline deadline);
 
-  const RecordLayout& layout_;
   const LayoutNames& names_;
   DoubtfulWrites& doubts_;
   OpenTransactions& transactions_;

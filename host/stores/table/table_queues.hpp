@@ -75,7 +75,8 @@ class TableQueue : boost::noncopyable {
 /// waits for what is being rung.
 class TableQueues final : public Queues {
  public:
-  /// Makes the queue of that name, in its layout. What it holds ends before any queue does.
+  /// Makes the queue of that name, in its layout. One serves these queues alone: what it holds ends before any of
+  /// them does.
   using Make = std::function<std::unique_ptr<TableQueue>(const StoreParts& parts, const std::string& queue)>;
 
   TableQueues(const TableOptions& options, dynamo::Client& client, const Clock& clock, Random& random, Make make);

@@ -92,8 +92,8 @@ class TransactionWriter {
   static constexpr std::size_t kMaxAtOnce = 100;  ///< the transport has fewer under way at a time
   static constexpr int kMaxRounds = 4;            ///< of one transaction, each with the duplicates left out that it met
 
-  TransactionWriter(const StoreParts& parts, const QueueTable& place, OpenTransactions& open)
-      : parts_(parts), place_(place), layout_(parts.layouts(place.queue)), open_(open) {}
+  TransactionWriter(const RecordLayout& layout, OpenTransactions& open)
+      : parts_(layout.parts()), place_(layout.place()), layout_(layout), open_(open) {}
 
   void write(std::span<DeliveryWrite* const> writes, Deadline deadline) {
     // What is sent is dated.
@@ -477,10 +477,10 @@ class TransactionWriter {
 
 }  // namespace
 
-void commit_transactions(const StoreParts& parts, const QueueTable& place, OpenTransactions& open,
-                         std::span<DeliveryWrite* const> writes, Deadline deadline) {
+void commit_transactions(const RecordLayout& layout, OpenTransactions& open, std::span<DeliveryWrite* const> writes,
+                         Deadline deadline) {
   if (!writes.empty()) {
-    TransactionWriter(parts, place, open).write(writes, deadline);
+    TransactionWriter(layout, open).write(writes, deadline);
   }
 }
 

@@ -71,7 +71,7 @@ struct DeliveryWrite {
 /// repeated, so that DynamoDB itself says for ten minutes what became of it. After that, or in another process, the
 /// fence decides: what took effect has taken the message away.
 /// Sets what became of each; where its effects cannot be committed, what was decided.
-void commit_transactions(const StoreParts& parts, const QueueTable& place, OpenTransactions& open,
-                         std::span<DeliveryWrite* const> writes, Deadline deadline);
+void commit_transactions(const RecordLayout& layout, OpenTransactions& open, std::span<DeliveryWrite* const> writes,
+                         Deadline deadline);
 
 }  // namespace sluice::queue::table

@@ -250,6 +250,17 @@ TEST_F(WakeOnTable, AHostThatIsBackKeepsItsBell) {
   EXPECT_EQ(host().usage().requests("UpdateItem"), 3U) << "one refused";
 }
 
+TEST_F(WakeOnTable, AHostWhoseClockWasWrongAnnouncesItselfAgain) {
+  const auto at = place();
+  auto late = announcement("alive");
+  late.at -= queue::dynamomq::kIntervalsToKeep * 60s + 1s;
+  ASSERT_TRUE(at->announce(late, soon()));
+  for (int again = 0; again < 2; ++again) {
+    const auto told = at->announce(announcement("alive"), soon());
+    ASSERT_TRUE(told) << told.error().message();
+  }
+}
+
 TEST_F(WakeOnTable, WhatSomebodyElseWroteIntoTheItemIsPassedOver) {
   announce(announcement("a"));
   dynamo::Item item = raw("sluice:fleet/bells");
