@@ -12,7 +12,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <utility>
 
 #include "base/assert.hpp"
 #include "base/descriptor.hpp"

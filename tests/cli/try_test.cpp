@@ -308,6 +308,8 @@ TEST(Replay, TakesWhatImportTakes) {
   EXPECT_EQ(replayed({"A-1"})["outcome"], "done");
   EXPECT_EQ(replayed({"A-2"})["outcome"], "reject");
   EXPECT_EQ(replayed({"--line", "4"})["outcome"], "reject") << "empty lines count";
+  EXPECT_THAT(folder.run({"replay", "--file", "dump", "--queue", "orders", "--line", "3"}).err,
+              HasSubstr("and line 3 is empty"));
 }
 
 }  // namespace

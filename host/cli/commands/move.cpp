@@ -203,7 +203,7 @@ class MoveRun {
         if (order_.plan.follow && mover_.at_rest()) {
           return Exit::ok();  // who follows is ended so
         }
-        stopped_by_ = console_.writable() ? "interrupted" : "nobody reads its output";
+        stopped_by_ = console_.output_failure() == 0 ? "interrupted" : "nobody reads its output";
         return {kExitInterrupted, stopped_by_ + "; " + summary() + kAgain};
       case End::finished:
         break;

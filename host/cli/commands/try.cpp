@@ -110,10 +110,11 @@ OrExit<Subject> exported(const Arguments& arguments) {
                          (status == operate::LineReader::Status::too_long ? "too long" : std::strerror(errno)));
   }
   return Exit::failure("--file " + name + " has " + counted(number, "line") +
-                       (*wanted > number ? ", and no line " + std::to_string(*wanted)
-                        : id.empty()     ? ", and no message"
-                        : *wanted != 0   ? ", and line " + std::to_string(*wanted) + " is not message " + visible(id)
-                                         : ", and none is message " + visible(id)));
+                       (*wanted > number             ? ", and no line " + std::to_string(*wanted)
+                        : *wanted != 0 && id.empty() ? ", and line " + std::to_string(*wanted) + " is empty"
+                        : id.empty()                 ? ", and no message"
+                        : *wanted != 0 ? ", and line " + std::to_string(*wanted) + " is not message " + visible(id)
+                                       : ", and none is message " + visible(id)));
 }
 
 // ---- What is shown

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ranges.hpp"
 #include "base/text/visible.hpp"
 #include "dynamo/settings.hpp"
 #include "host/cli/drop_in/dynamomq_operations.hpp"
@@ -108,7 +109,7 @@ class DynamoMqShell final : public Shell {
     };
     const TypedCommand before = parse_input(before_cursor.substr(0, start));
     if (before.name.empty()) {
-      for (const auto& entry : DynamoMqShell::kEntries) {
+      for (const auto& entry : kEntries) {
         offer(entry.name);
       }
       offer("quit");
@@ -278,10 +279,8 @@ class DynamoMqShell final : public Shell {
   }};
 
   Answer answer(const TypedCommand& typed) {
-    const auto& known = DynamoMqShell::kEntries;
-    const auto* const entry = std::find_if(known.begin(), known.end(),
-                                           [&typed](const auto& candidate) { return candidate.name == typed.name; });
-    if (entry == known.end()) {
+    const auto* const entry = find_where(kEntries, [&typed](const auto& known) { return known.name == typed.name; });
+    if (entry == nullptr) {
       return Error(ErrorCode::invalid, "unrecognized command");
     }
     if (entry->needs_message && !selected_) {

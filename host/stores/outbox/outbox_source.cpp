@@ -526,7 +526,9 @@ class LockHolder {
     std::copy_if(leaving_.begin(), leaving_.end(), std::back_inserter(free),
                  [this](std::uint32_t bucket) { return rows_.nothing_out(bucket); });
     SLUICE_PASS_ON(give_back(free));
-    std::erase_if(leaving_, [&free](std::uint32_t bucket) { return contains(free, bucket); });
+    for (const std::uint32_t bucket : free) {
+      leaving_.erase(bucket);
+    }
     return {};
   }
   /// Tries each bucket once at most: nobody sees more than what it has itself, and how many others there are.

@@ -421,16 +421,20 @@ class PostgresConnection final : public SqlConnection {
     return {};
   }
 
-  /// libpq tells it on a connection of its own, and heeds no deadline there.
-  Result<bool> stop_server(Deadline deadline) {
-    static auto* const calls = new HangingCalls<bool>();
-    const std::string session = std::to_string(greeted_as()) + " at " + PQhost(connection_) + ":" + PQport(connection_);
+  /// libpq tells it on a connection of its own, and heeds no deadline there: where that hangs, no other one is made to
+  /// the same server.
+  Result<void> stop_server(Deadline deadline) {
+    static auto* const calls = new HangingCalls<std::int64_t>();
+    const std::int64_t session = greeted_as();
     const std::shared_ptr<PGcancel> cancel(PQgetCancel(connection_), PQfreeCancel);
-    const auto tell = [cancel]() -> Result<bool> {
+    const auto tell = [cancel, session]() -> Result<std::int64_t> {
       std::array<char, 256> complaint{};
-      return PQcancel(cancel.get(), complaint.data(), complaint.size()) == 1;
+      PQcancel(cancel.get(), complaint.data(), complaint.size());
+      return session;
     };
-    return calls->make("the end of the statement of session " + session, tell, kClock, deadline);
+    const std::string word = std::string("the word to stop to ") + PQhost(connection_) + ":" + PQport(connection_);
+    SLUICE_TRY(told, calls->make(word, tell, kClock, deadline));
+    return *told == session ? Result<void>() : Error(ErrorCode::unavailable, word + " was another session's");
   }
 
   /// Of a request that leaves nothing unknown: it only reads, or is one of several of a transaction.
